@@ -1,0 +1,37 @@
+# Everything from a bare checkout with Python 3.11 or newer, git and make.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-all check bench format clean
+
+$(STAMP): pyproject.toml
+	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+demo: $(STAMP)
+	@$(RUN)/millpond demo
+
+check: $(STAMP)
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/basedpyright
+
+test: check
+	$(RUN)/python -m pytest -m "not slow" -n auto --dist loadgroup
+
+test-all: check
+	$(RUN)/python -m pytest
+
+bench: $(STAMP)
+	$(RUN)/millpond bench core
+
+format: $(STAMP)
+	$(RUN)/ruff check --fix .
+	$(RUN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
