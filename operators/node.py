@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,8 @@ class EpochContext:
     cancelled: Callable[[], None] | None = None
     session: dict[str, str] = field(default_factory=dict)
     """Session values functions may ask for: user, database, application_name, search_path, …"""
+    surroundings: Any = None
+    """What the functions of the floors above ask: names to OIDs, view definitions, sequences."""
 
 
 class OpenContext(Protocol):
