@@ -1,0 +1,109 @@
+"""Settings of a server, as one frozen class: command line over environment over file over default.
+
+Every field is an option `--field-name`, an environment variable `MILLPOND_FIELD_NAME` and a key
+`field_name` of a TOML file (`--config FILE` or `MILLPOND_CONFIG`). Units stand in the names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from ..storage.errors import StartupError
+
+
+def _setting(default: object, help_text: str) -> object:
+    return field(default=default, metadata={"help": help_text})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How one server runs. Every bound has its unit in its name (I7)."""
+
+    data: str = _setting("millpond-data", "directory of state and log")  # pyright: ignore[reportAssignmentType]
+    log: str = _setting("", "directory of the changelog, DATA/log when empty")  # pyright: ignore[reportAssignmentType]
+    listen: str = _setting("127.0.0.1:7432", "HOST:PORT to serve on")  # pyright: ignore[reportAssignmentType]
+    users: str = _setting("", "file of 'user:password' or 'user:SCRAM verifier' lines; empty trusts everyone")  # pyright: ignore[reportAssignmentType]
+    tls_certificate: str = _setting("", "certificate file (PEM); with it TLS is offered")  # pyright: ignore[reportAssignmentType]
+    tls_key: str = _setting("", "private key file (PEM) of the certificate")  # pyright: ignore[reportAssignmentType]
+    max_connections: int = _setting(500, "connections beyond this are refused (53300)")  # pyright: ignore[reportAssignmentType]
+    epoch_interval_ms: int = _setting(0, "shortest time between two epochs; 0 starts one at once")  # pyright: ignore[reportAssignmentType]
+    epoch_rows_max: int = _setting(100_000, "source rows taken into one epoch")  # pyright: ignore[reportAssignmentType]
+    checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]
+    checkpoint_log_mb: int = _setting(256, "log written since the last checkpoint that starts one")  # pyright: ignore[reportAssignmentType]
+    read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
+    log_level: str = _setting("info", "debug, info, warning or error")  # pyright: ignore[reportAssignmentType]
+
+    @property
+    def host_port(self) -> tuple[str, int]:
+        """(host, port) of `listen`. Raises StartupError when it is not HOST:PORT."""
+        host, _, port = self.listen.rpartition(":")
+        if not port.isdigit() or int(port) > 65535:
+            raise StartupError(f'listen must be HOST:PORT, not "{self.listen}"')
+        return host.strip("[]") or "127.0.0.1", int(port)
+
+    @property
+    def data_path(self) -> Path:
+        return Path(self.data)
+
+    @property
+    def log_path(self) -> Path | None:
+        return Path(self.log) if self.log else None
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """One option for each field, and `--config`."""
+    parser.add_argument("--config", metavar="FILE", help="TOML file with these settings")
+    for item in fields(Config):
+        name = "--" + item.name.replace("_", "-")
+        text = (
+            f"{item.metadata['help']} (default: {item.default})"
+            if item.default != ""
+            else item.metadata["help"]
+        )
+        parser.add_argument(name, metavar=item.name.split("_")[-1].upper(), default=None, help=text)
+
+
+def load_config(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Config:
+    """The settings in force. Raises StartupError on an unknown key or a value of the wrong type."""
+    file_name = getattr(options, "config", None) or environment.get("MILLPOND_CONFIG")
+    from_file = _read_file(Path(file_name)) if file_name else {}
+    values: dict[str, object] = {}
+    for item in fields(Config):
+        for found in (
+            getattr(options, item.name, None),
+            environment.get("MILLPOND_" + item.name.upper()),
+            from_file.get(item.name),
+        ):
+            if found is not None:
+                values[item.name] = _typed(item.name, type(item.default), found)
+                break
+    config = Config(**values)  # pyright: ignore[reportArgumentType]
+    _ = config.host_port
+    return config
+
+
+def _read_file(path: Path) -> Mapping[str, object]:
+    try:
+        found = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise StartupError(f"cannot read the configuration {path}: {error}") from error
+    unknown = sorted(set(found) - {item.name for item in fields(Config)})
+    if unknown:
+        raise StartupError(f"unknown key in {path}: {', '.join(unknown)}")
+    return found
+
+
+def _typed(name: str, kind: type, value: object) -> object:
+    try:
+        return kind(value)  # pyright: ignore[reportCallIssue]
+    except (TypeError, ValueError) as error:
+        raise StartupError(f"{name} must be of type {kind.__name__}, not {value!r}") from error
+
+
+def option_names() -> Sequence[str]:
+    return [item.name for item in fields(Config)]
