@@ -1,0 +1,81 @@
+"""INSERT, UPDATE and DELETE into a `TableWrite`, which the engine carries out.
+
+The rows to write are a `Node` like any query; only what to do with them is said here:
+
+| kind   | a row of `node`                                                                          |
+|--------|------------------------------------------------------------------------------------------|
+| INSERT | the new row: every column of the table in table order, defaults filled in, types assigned |
+| UPDATE | old row ++ new row ++ the row of the FROM items (for RETURNING)                          |
+| DELETE | old row ++ the row of the USING items (for RETURNING)                                    |
+
+Old and new rows have all columns of the table, hidden ones too (a hidden column of an INSERT is NULL:
+the engine draws it). An old row appears at most once. `returning` are expressions over the node's row;
+for INSERT … ON CONFLICT DO UPDATE over the row as it ends up in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from ..operators.expr import Expr, Literal
+from ..operators.node import Node
+from ..sql.catalog import Catalog, Table
+from ..sql.parameters import ParameterTypes
+from ..storage.errors import FeatureNotSupported
+from ..storage.types import Type
+
+
+class WriteKind(Enum):
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictAction:
+    """ON CONFLICT on the primary key. With `update` None: DO NOTHING.
+
+    `update` has one expression per column of the table: the whole new row. `update` and `where` are over
+    (existing row ++ proposed row); a row whose `where` is not true stays as it is and returns nothing.
+    """
+
+    update: tuple[Expr, ...] | None = None
+    where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """A write to one table; see the module's table for the rows of `node`.
+
+    `returning` is None without RETURNING; then `names`, `types` and `origins` (as in `Query`) are empty.
+    """
+
+    table: Table
+    kind: WriteKind
+    node: Node
+    conflict: ConflictAction | None = None
+    returning: tuple[Expr, ...] | None = None
+    names: tuple[str, ...] = ()
+    types: tuple[Type, ...] = ()
+    origins: tuple[tuple[int, int], ...] = ()
+
+
+def translate_write(
+    ast: exp.Expr,
+    catalog: Catalog,
+    search_path: Sequence[str],
+    parameters: ParameterTypes | None = None,
+    *,
+    text: str = "",
+) -> TableWrite:
+    """Binds and translates an INSERT, UPDATE or DELETE; `text` as in `translate_query`."""
+    raise FeatureNotSupported("this kind of write is not supported")
+
+
+def substitute_write(write: TableWrite, literals: Mapping[int, Literal]) -> TableWrite:
+    """`write` with every `$n` replaced by `literals[n]`."""
+    raise FeatureNotSupported("parameters are not supported here")
