@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..operators.expr import Expr
+from ..operators.join import JoinKind
 from ..operators.node import Node
 from ..storage.schema import Schema
 
@@ -16,17 +17,17 @@ from ..storage.schema import Schema
 class Apply(Node):
     """For every row of `left`, the rows of `right` evaluated for it.
 
-    In `right`, `OuterColumn(1, i)` is column i of the `left` row. `condition` is over left ++ right columns
-    and may be None. With `outer` a left row without any match appears once, NULL-extended (LEFT JOIN
-    LATERAL); else it is dropped. Output: left ++ right columns.
+    In `right`, `OuterColumn(1, i)` is column i of the `left` row (so `right` counts as one level in).
+    `condition` is over left ++ right columns and may be None. `kind` is INNER, or LEFT: a left row without
+    any match appears once, NULL-extended. Output: left ++ right columns.
     """
 
     left: Node
     right: Node
-    outer: bool = False
+    kind: JoinKind
     condition: Expr | None = None
 
     @property
     def schema(self) -> Schema:
-        right = self.right.schema.as_nullable() if self.outer else self.right.schema
-        return self.left.schema.concat(right)
+        right = self.right.schema
+        return self.left.schema.concat(right.as_nullable() if self.kind is JoinKind.LEFT else right)
