@@ -299,9 +299,7 @@ class SessionSettings:
     def search_path(self, user: str) -> tuple[str, ...]:
         """The schemas of `search_path` in order, `"$user"` replaced."""
         words = (word.strip() for word in self.show("search_path").split(","))
-        names = [
-            word[1:-1].replace('""', '"') if word.startswith('"') else word.lower() for word in words if word
-        ]
+        names = [_identifier(word) for word in words if word]
         return tuple(user if name == "$user" else name for name in names)
 
     def all(self) -> Iterator[tuple[str, str, str]]:
