@@ -10,7 +10,7 @@ reading that connection's messages until it is done, so that replies keep their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
@@ -67,12 +67,14 @@ class Result:
 
     With `columns` set the statement returns rows: `batches` yields them as lists of Arrow arrays, one
     a column, of the columns' types; it may be endless (SUBSCRIBE) and is pulled under back-pressure.
+    A pull never blocks: with no rows at hand it yields a future, and is pulled again when that is done.
+    The wire closes an iterator that has `close` when the client wants no more rows.
     `tag` is the CommandComplete tag; with rows still to come, `{rows}` in it is replaced by their number.
     """
 
     tag: str
     columns: tuple[ResultColumn, ...] | None = None
-    batches: Iterator[list[pa.Array]] = field(default_factory=lambda: iter(()))
+    batches: Iterator[list[pa.Array] | Future[None]] = field(default_factory=lambda: iter(()))
     notices: list[SqlError] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     """ParameterStatus values that changed (SET of a reported setting, ROLLBACK of one)."""
@@ -85,6 +87,8 @@ class CopyIn(Protocol):
     """Receives the rows of COPY FROM STDIN."""
 
     columns: tuple[ResultColumn, ...]
+    relation: str
+    """The table's name, for the context of errors."""
 
     def write(self, rows: list[pa.Array]) -> None:
         """Adds decoded rows (one array a column of `columns`). Raises SqlError."""
@@ -117,6 +121,14 @@ class Backend(Protocol):
     @property
     def text_settings(self) -> TextSettings: ...
 
+    @property
+    def statements(self) -> MutableMapping[str, Prepared]:
+        """Named prepared statements: of SQL PREPARE and of Parse messages, one namespace.
+
+        The wire adds and removes its own here, so that DEALLOCATE and DISCARD reach them.
+        """
+        ...
+
     def parameters(self) -> dict[str, str]:
         """The ParameterStatus set to report after login."""
         ...
@@ -140,7 +152,10 @@ class Backend(Protocol):
         ...
 
     def fail(self) -> None:
-        """An error met by the wire itself (bad parameter bytes): fails an open transaction block."""
+        """An error was answered: fails an open transaction block, drops what an implicit one had written.
+
+        Called after every error, those of `prepare` and `execute` too; without a transaction it does nothing.
+        """
         ...
 
     def sync(self) -> Future[None] | None:
@@ -161,4 +176,8 @@ class Backend(Protocol):
 
 
 Connect = Callable[[dict[str, str]], Backend]
-"""Makes the backend of a new connection from its startup parameters (user, database, options…)."""
+"""Makes the backend of a new connection from its startup parameters: user, database, settings.
+
+Two more are put in by the listener, under names no client can send: `_pid`, the number that
+`pg_backend_pid()` gives, and `_address`, the client's address (empty for a Unix socket).
+"""

@@ -23,7 +23,8 @@ _BY_CODE: dict[str, type[SqlError]] = {}
 class SqlError(Exception):
     """An error answered to the client, with PostgreSQL's fields.
 
-    `position` is 1-based, in characters of the statement text, 0 when unknown.
+    `position` is 1-based, in characters of the statement text, 0 when unknown. `context` says where
+    in the data it happened (`COPY t, line 3, column a: "x"`).
     """
 
     code: ClassVar[str] = "XX000"
@@ -39,6 +40,7 @@ class SqlError(Exception):
         table: str = "",
         column: str = "",
         constraint: str = "",
+        context: str = "",
         rows: npt.NDArray[np.int64] | None = None,
     ) -> None:
         super().__init__(message)
@@ -50,6 +52,7 @@ class SqlError(Exception):
         self.table = table
         self.column = column
         self.constraint = constraint
+        self.context = context
         self.rows = rows
 
     def __init_subclass__(cls, *, code: str = "", **kwargs: object) -> None:
