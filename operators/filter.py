@@ -1,0 +1,51 @@
+"""`Filter`: the rows for which a predicate is true (not false, not NULL).
+
+Derivation: linear, σ(A + Δ) = σ(A) + σ(Δ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..storage.schema import Schema
+from .batch import truth
+from .evaluate import evaluate_rows
+from .expr import Expr
+from .node import EpochContext, Node, OpenContext, Operator
+from .zset import ZSet
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """`input` where `predicate`."""
+
+    input: Node
+    predicate: Expr
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def key(self) -> tuple[int, ...] | None:
+        return self.input.key
+
+    @property
+    def append_only(self) -> bool:
+        return self.input.append_only
+
+    def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
+        (mask,), kept = evaluate_rows((self.predicate,), inputs[0], context, "Filter")
+        return kept.filter(truth(mask))
+
+    def open(self, context: OpenContext) -> Operator:
+        return _Filter(self)
+
+
+@dataclass(slots=True)
+class _Filter:
+    node: Filter
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return self.node.plain(deltas, context)

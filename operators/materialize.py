@@ -1,0 +1,36 @@
+"""`Materialize`: the top of a view: keeps its rows in a table that readers look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..storage.schema import Schema
+from .node import EpochContext, Node, OpenContext, Operator
+from .zset import ZSet
+
+
+@dataclass(frozen=True)
+class Materialize(Node):
+    """`input`, kept in a table keyed by `key_` (None: a bag). Its deltas come out consolidated."""
+
+    input: Node
+    key_: tuple[int, ...] | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def key(self) -> tuple[int, ...] | None:
+        return self.key_
+
+    @property
+    def append_only(self) -> bool:
+        return self.input.append_only
+
+    def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return inputs[0]
+
+    def open(self, context: OpenContext) -> Operator:
+        raise NotImplementedError
