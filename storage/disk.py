@@ -104,13 +104,13 @@ class _RealFile:
 
     def read_at(self, offset: int, length: int) -> pa.Buffer:
         memory = np.empty(max(0, min(length, self.size() - offset)), np.uint8)
-        view, done = memoryview(memory), 0
+        view, done = memory.data, 0
         while done < len(view):
             count = os.preadv(self._descriptor, [view[done:]], offset + done)
             if count == 0:
                 break
             done += count
-        return pa.py_buffer(memory).slice(0, done)
+        return pa.py_buffer(view).slice(0, done)
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size

@@ -20,7 +20,7 @@ Payload = bytes | pa.Buffer
 
 
 class FrameKind(IntEnum):
-    """What a frame says about its store. COMMIT and FENCE belong to the log itself."""
+    """What a frame says about its store."""
 
     SPEC = 1
     """The store's shape (`changelog.encode_spec`); before the store's first other frame in a segment."""
@@ -33,7 +33,7 @@ class FrameKind(IntEnum):
     DROPPED = 5
     """The store itself went."""
     COMMIT = 16
-    FENCE = 17
+    """The log's own: everything since the COMMIT before is one epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,10 @@ class LogTruncated(Exception):
     """The epochs right after the asked position are no longer in the log: begin again at its base."""
 
 
+class LogDamaged(Exception):
+    """Committed epochs cannot be read any more; the message names file and epochs."""
+
+
 class Log(Protocol):
     """The writer's side, with a reader of its own."""
 
@@ -109,7 +113,8 @@ class Log(Protocol):
     def read(self, after: Position | None) -> Iterator[LogEpoch]:
         """The committed epochs behind `after`; from the base, or the first epoch, when None.
 
-        Raises LogTruncated when epochs behind `after` were compacted away.
+        Raises LogTruncated when epochs behind `after` were compacted away, LogDamaged when they
+        should be there and cannot be read.
         """
         ...
 
