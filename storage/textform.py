@@ -1,8 +1,23 @@
-"""Text form of values, as PostgreSQL reads and writes them."""
+"""Text form of values, as PostgreSQL reads and writes them.
+
+`parse_text` and `format_text` are the path of every SELECT, INSERT of literals and COPY. The families
+are in `textform_*.py`, `intervals.py` and `jsons.py`; `_FAMILIES` below names, for each type, its two
+functions. Both keep NULLs. Types are dispatched on by `type.name`; arrays of any of them work.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import pyarrow as pa
+
+from . import textform_arrays as arrays
+from . import textform_bytes as byte_strings
+from . import textform_numbers as numbers
+from . import textform_strings as strings
+from . import textform_temporal as temporal
+from .types import INFO, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,3 +29,53 @@ class TextSettings:
     interval_style: str = "postgres"
     bytea_output: str = "hex"
     extra_float_digits: int = 1
+
+
+DEFAULT_SETTINGS = TextSettings()
+
+Parse = Callable[[Type, pa.Array, TextSettings], pa.Array]
+Format = Callable[[Type, pa.Array, TextSettings], pa.Array]
+
+
+def parse_text(type_: Type, texts: pa.Array, settings: TextSettings = DEFAULT_SETTINGS) -> pa.Array:
+    """Values of `type_` from their text, as the type's input function does, its modifier included.
+
+    `texts` is a string array; the result is of `type_.arrow` and of the same length.
+    Raises SqlError in PostgreSQL's words (22P02, 22003, 22007, 22008, 22001 …), the first failing row's,
+    with `rows` set to all failing rows.
+    """
+    if type_.element is not None:
+        return arrays.parse_arrays(type_, texts, settings, parse_text)
+    return _FAMILIES[type_.name][0](type_, texts, settings)
+
+
+def format_text(type_: Type, array: pa.Array, settings: TextSettings = DEFAULT_SETTINGS) -> pa.Array:
+    """The text of each value, as the type's output function gives it: a string array."""
+    if type_.element is not None:
+        return arrays.format_arrays(type_, array, settings, format_text)
+    return _FAMILIES[type_.name][1](type_, array, settings)
+
+
+_FAMILIES: dict[str, tuple[Parse, Format]] = {
+    "bool": (strings.parse_booleans, strings.format_booleans),
+    "int2": (numbers.parse_integers, numbers.format_integers),
+    "int4": (numbers.parse_integers, numbers.format_integers),
+    "int8": (numbers.parse_integers, numbers.format_integers),
+    "float4": (numbers.parse_floats, numbers.format_floats),
+    "float8": (numbers.parse_floats, numbers.format_floats),
+    "numeric": (numbers.parse_numerics, numbers.format_numerics),
+    "bytea": (byte_strings.parse_bytea, byte_strings.format_bytea),
+    "uuid": (byte_strings.parse_uuids, byte_strings.format_uuids),
+    "date": (temporal.parse_dates, temporal.format_dates),
+    "time": (temporal.parse_times, temporal.format_times),
+    "timestamp": (temporal.parse_timestamps, temporal.format_timestamps),
+    "timestamptz": (temporal.parse_timestamps, temporal.format_timestamps),
+    "interval": (temporal.parse_intervals, temporal.format_intervals),
+    "json": (strings.parse_json, strings.format_strings),
+    "jsonb": (strings.parse_jsonb, strings.format_strings),
+    **{name: (strings.parse_strings, strings.format_strings) for name in
+       ("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void")},
+    **{name: (numbers.parse_oids, numbers.format_oids) for name in
+       ("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace")},
+}  # fmt: skip
+assert _FAMILIES.keys() == INFO.keys()
