@@ -1,1 +1,9 @@
-"""The operators/functions floor."""
+"""The SQL functions, one family a file. Importing this package registers all of them.
+
+`registry.py` says what a function is, `vector.py` how its kernel is called, `casts.py` holds the
+conversions, `aggregates.py` the aggregates and how an operator keeps them.
+"""
+
+from . import aggregates_extremes, aggregates_sums, casts, comparison, numeric
+
+__all__ = ["aggregates_extremes", "aggregates_sums", "casts", "comparison", "numeric"]

@@ -1,0 +1,140 @@
+"""Comparison operators of every type: = <> < <= > >=, and `distinct` for IS DISTINCT FROM.
+
+As PostgreSQL compares, not as Arrow does: NaN equals NaN and is above every number, character(n)
+ignores trailing blanks, intervals compare by length with a month of 30 days, numerics by value over
+both physical forms, text by bytes (C collation), arrays element by element, jsonb by its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...storage import types as t
+from ...storage.types import Type
+from .ordering import sign
+from .registry import Kernel, scalar
+from .vector import as_array, native, valid_of, values
+
+if TYPE_CHECKING:
+    from ..node import EpochContext
+
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+_ARROW: dict[str, Callable[[Any, Any], pa.Array]] = {
+    "=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
+    ">=": pc.greater_equal,
+}  # fmt: skip
+_SIGN: dict[str, Callable[[Any], Any]] = {
+    "=": lambda s: s == 0, "<>": lambda s: s != 0, "<": lambda s: s < 0, "<=": lambda s: s <= 0,
+    ">": lambda s: s > 0, ">=": lambda s: s >= 0,
+}  # fmt: skip
+
+PLAIN_TYPES = (
+    "bool", "int2", "int4", "int8", "oid", "xid", "regclass", "regtype", "regproc", "regprocedure",
+    "regnamespace", "text", "varchar", "name", "char", "bytea", "uuid", "date", "time", "timestamp",
+    "timestamptz",
+)  # fmt: skip
+"""Types whose Arrow arrays compare as SQL does."""
+
+
+def _plain_kernel(symbol: str) -> Kernel:
+    compare = _ARROW[symbol]
+
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
+        """Compares two values."""
+        return compare(args[0], args[1])
+
+    return kernel
+
+
+def _float_kernel(symbol: str) -> Kernel:
+    compare = _ARROW[symbol]
+
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
+        """Compares two floating-point numbers; NaN equals NaN and is greater than any other."""
+        result = compare(args[0], args[1])
+        nans = [pc.is_nan(arg) for arg in args]
+        if not any(pc.any(n).as_py() if isinstance(n, pa.Array) else n.as_py() for n in nans):
+            return result
+        # With a NaN about, compare (is NaN, value) pairs instead.
+        left, right = nans
+        same = pc.equal(left, right)
+        among_numbers = pc.if_else(pc.or_(left, right), compare(pa.scalar(0), pa.scalar(0)), result)
+        return pc.if_else(
+            same, among_numbers, _ARROW[symbol](pc.cast(left, pa.int8()), pc.cast(right, pa.int8()))
+        )
+
+    return kernel
+
+
+def _sign_kernel(symbol: str, left: Type, right: Type) -> Kernel:
+    decide = _SIGN[symbol]
+
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+        """Compares two values."""
+        return pa.array(decide(sign(args[0], args[1], left, right, context)))
+
+    return kernel
+
+
+def _register() -> None:
+    for symbol in COMPARISONS:
+        register = lambda a, b, kernel, s=symbol, v="immutable": scalar(s, (a, b), t.BOOL, volatility=v)(
+            kernel
+        )
+        for name in PLAIN_TYPES:
+            register(Type(name), Type(name), _plain_kernel(symbol))
+        integers = (t.INT2, t.INT4, t.INT8)
+        for a in integers:
+            for b in integers:
+                if a != b:
+                    register(a, b, _plain_kernel(symbol))
+        for a in (t.FLOAT4, t.FLOAT8):
+            for b in (t.FLOAT4, t.FLOAT8):
+                register(a, b, _float_kernel(symbol))
+        for type_ in (t.NUMERIC, t.INTERVAL, t.BPCHAR, t.JSONB, Type("anyarray")):
+            register(type_, type_, _sign_kernel(symbol, type_, type_))
+        moments = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
+        for a in moments:
+            for b in moments:
+                if a != b:
+                    stable = "stable" if t.TIMESTAMPTZ in (a, b) else "immutable"
+                    register(a, b, _sign_kernel(symbol, a, b), v=stable)
+
+
+_register()
+
+
+def distinct(
+    left: pa.Array, right: pa.Array, left_type: Type, right_type: Type, context: EpochContext
+) -> npt.NDArray[np.bool_]:
+    """Whether two columns differ on each row, NULL being a value equal to itself."""
+    if (
+        left_type.name in PLAIN_TYPES
+        and left.type == right.type
+        and not (left.null_count or right.null_count)
+    ):
+        return pc.not_equal(left, right).to_numpy(zero_copy_only=False)
+    valid = valid_of((left, right))
+    if valid is None:
+        return sign(left, right, left_type, right_type, context) != 0
+    differs = left.is_null().to_numpy(zero_copy_only=False) != right.is_null().to_numpy(zero_copy_only=False)
+    both = np.flatnonzero(valid)
+    if len(both):
+        indices = pa.array(both)
+        part = sign(left.take(indices), right.take(indices), left_type, right_type, context)
+        differs[both] = part != 0
+    return differs
+
+
+def equal_mask(args: Sequence[Any], length: int) -> npt.NDArray[np.bool_]:
+    """Plain equality of two arrays without NULLs as numpy."""
+    return values(pc.equal(as_array(args[0], length), as_array(args[1], length)))

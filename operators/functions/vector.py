@@ -1,0 +1,171 @@
+"""Arrow arrays seen as numpy, and the three ways a kernel may be called.
+
+A kernel registered as it is may assume that no argument holds a NULL (for strict functions):
+`evaluate` hands it the rows without NULL and puts the results back in their places. Two marks make
+calls cheaper where a kernel can do more by itself:
+
+* `null_safe`: NULLs in, NULLs out, and the garbage behind a NULL never fails. Called directly.
+* `native`: null-safe, and takes a `pa.Scalar` in place of an array for a constant argument (but
+  never for all of them). What Arrow's own compute functions do.
+
+The third way is `each`: a plain Python function of values, for rare functions on distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...storage.errors import SqlError
+from .registry import Kernel
+
+if TYPE_CHECKING:
+    from ..node import EpochContext
+
+PLAIN, NULL_SAFE, NATIVE = 0, 1, 2
+"""How a kernel may be called, least to most able; the attribute `calling` of a kernel."""
+
+_DTYPES: dict[str, Any] = {
+    "int16": np.int16, "int32": np.int32, "int64": np.int64, "float": np.float32, "double": np.float64,
+    "date32[day]": np.int32, "time64[us]": np.int64, "timestamp[us]": np.int64,
+    "timestamp[us, tz=UTC]": np.int64, "uint8": np.uint8,
+}  # fmt: skip
+_BY_TYPE: dict[pa.DataType, Any] = {}
+
+
+def calling(kernel: Kernel) -> int:
+    """How `kernel` may be called: PLAIN, NULL_SAFE or NATIVE."""
+    return getattr(kernel, "calling", PLAIN)
+
+
+def null_safe(kernel: Kernel) -> Kernel:
+    """Marks a kernel that passes NULLs through by itself and never fails on what lies behind one."""
+    kernel.calling = NULL_SAFE  # pyright: ignore[reportFunctionMemberAccess]
+    return kernel
+
+
+def native(kernel: Kernel) -> Kernel:
+    """Marks a null-safe kernel that also takes scalars for constants."""
+    kernel.calling = NATIVE  # pyright: ignore[reportFunctionMemberAccess]
+    return kernel
+
+
+def dtype_of(type_: pa.DataType) -> Any:
+    """The numpy type of one value of a fixed-width Arrow type."""
+    found = _BY_TYPE.get(type_)
+    if found is None:
+        found = _BY_TYPE[type_] = np.dtype(_DTYPES[str(type_)])
+    return found
+
+
+def values(array: pa.Array) -> npt.NDArray[Any]:
+    """The values of a fixed-width or boolean array, zero-copy where possible; garbage behind NULLs."""
+    if pa.types.is_boolean(array.type):
+        if array.null_count:
+            array = pc.fill_null(array, False)
+        return array.to_numpy(zero_copy_only=False)
+    buffer = array.buffers()[1]
+    dtype = dtype_of(array.type)
+    if buffer is None or not len(array):
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
+
+
+def from_numpy(data: npt.NDArray[Any], type_: pa.DataType, like: Sequence[pa.Array] = ()) -> pa.Array:
+    """An array of a fixed-width type, NULL wherever one of `like` is."""
+    valid = valid_of(like)
+    if pa.types.is_boolean(type_):
+        return pa.array(data, pa.bool_(), mask=None if valid is None else ~valid)
+    wanted = dtype_of(type_)
+    data = np.ascontiguousarray(data if data.dtype == wanted else data.astype(wanted))
+    bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(type_, len(data), [bits, pa.py_buffer(data)])
+
+
+def masked(data: npt.NDArray[Any], type_: pa.DataType, valid: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """An array of a fixed-width or boolean type, NULL where `valid` is false."""
+    if valid is None:
+        return from_numpy(data, type_)
+    if pa.types.is_boolean(type_):
+        return pa.array(data, pa.bool_(), mask=~valid)
+    data = np.ascontiguousarray(data, dtype_of(type_))
+    bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(type_, len(data), [bits, pa.py_buffer(data)])
+
+
+def valid_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """Where none of the arrays is NULL; None when no NULL is anywhere."""
+    valid: npt.NDArray[np.bool_] | None = None
+    for array in arrays:
+        if array.null_count:
+            here = array.is_valid().to_numpy(zero_copy_only=False)
+            valid = here if valid is None else valid & here
+    return valid
+
+
+def as_array(argument: pa.Array | pa.Scalar, length: int) -> pa.Array:
+    """An argument of a native kernel as an array."""
+    return pa.repeat(argument, length) if isinstance(argument, pa.Scalar) else argument
+
+
+def fail(kind: type[SqlError], message: str, bad: npt.NDArray[np.bool_], **fields: str) -> None:
+    """Raises `kind` for the rows where `bad` is true, if there are any."""
+    if bad.any():
+        raise kind(message, rows=np.flatnonzero(bad), **fields)  # pyright: ignore[reportArgumentType]
+
+
+def each(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
+    """A kernel that calls a plain Python function on the values of each row.
+
+    Repeated argument rows are computed once when the batch is not tiny. A SqlError of the function
+    is raised with the positions of all failing rows and the message of the first.
+    """
+
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+        if not args:
+            return pa.array([function() for _ in range(length)], type_)
+        rows = zip(*[arg.to_pylist() for arg in args], strict=True)
+        return pa.array(call_each(function, rows), type_)
+
+    return kernel
+
+
+def call_each(function: Callable[..., Any], rows: Any) -> list[Any]:
+    """`function(*row)` for every row; a SqlError names every row that fails."""
+    done: list[Any] = []
+    failed: list[int] = []
+    first: SqlError | None = None
+    for position, row in enumerate(rows):
+        try:
+            done.append(function(*row))
+        except SqlError as error:
+            first = first or error
+            failed.append(position)
+            done.append(None)
+    if first is not None:
+        first.rows = np.array(failed, np.int64)
+        raise first
+    return done
+
+
+def each_distinct(function: Callable[[Any], Any], array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """`function` of each value of one column, computed once a distinct value; NULL gives NULL."""
+    if len(array) < 16:
+        items = array.to_pylist()
+        return pa.array(call_each(lambda v: None if v is None else function(v), ((v,) for v in items)), type_)
+    encoded = array.dictionary_encode()
+    codes = encoded.indices
+    try:
+        done = call_each(function, ((v,) for v in encoded.dictionary.to_pylist()))
+    except SqlError as error:
+        bad = np.isin(values(codes), error.rows)
+        if array.null_count:
+            bad &= array.is_valid().to_numpy(zero_copy_only=False)
+        error.rows = np.flatnonzero(bad)
+        raise
+    return pa.array(done, type_).take(codes)
