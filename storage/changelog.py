@@ -1,0 +1,194 @@
+"""The changelog: what a store did in an epoch, as frames of the log, and back.
+
+A frame carries one Arrow IPC record batch message. Its schema is not repeated in each: it follows from
+the store's SPEC frame, which precedes the store's first other frame in each segment. So a reader needs
+nothing but the log.
+
+    SPEC       json: number of the store, key, names and SQL types of its columns, format
+    ROWS       the columns (and, in a bag, the weights) of rows as the epoch left them
+    DELETED    the key columns of rows that are gone
+    TRUNCATED  nothing: all older rows are gone
+    DROPPED    nothing: the store is gone
+
+ROWS and DELETED say what *is*, not what to add: replaying them twice, or over rows that have them
+already, gives the same rows (I6).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from .log import Frame, FrameKind, Payload
+from .schema import Column, Schema
+from .tablespec import Int64Array, TableChange, TableSpec
+from .types import Type
+
+CHANGELOG_FORMAT = 1
+
+FRAME_BYTES_MAX = 32 << 20
+"""Rows beyond this many bytes go to another frame."""
+
+_WEIGHT = pa.field("weight", pa.int64())
+
+
+@dataclass(frozen=True)
+class StoredSpec:
+    """The durable part of a table's spec. `number` tells incarnations of one name apart."""
+
+    number: int
+    schema: Schema
+    key: tuple[int, ...] | None
+
+    def same_shape(self, spec: TableSpec) -> bool:
+        """Whether rows stored under this spec are rows of `spec`: same key, same column types.
+
+        Names and NOT NULL may differ: renaming a column leaves its rows what they are.
+        """
+        mine = [type_.bare() for type_ in self.schema.types]
+        return self.key == spec.key and mine == [type_.bare() for type_ in spec.schema.types]
+
+    def table_spec(self) -> TableSpec:
+        return TableSpec(self.schema, self.key)
+
+    @cached_property
+    def arrow(self) -> tuple[pa.DataType, ...]:
+        return tuple(type_.arrow for type_ in self.schema.types)
+
+    @cached_property
+    def key_columns(self) -> tuple[int, ...]:
+        return self.table_spec().key_columns
+
+    @cached_property
+    def key_types(self) -> tuple[Type, ...]:
+        return self.table_spec().key_types
+
+    @property
+    def weighed(self) -> bool:
+        """Whether weights are stored: in bags, and to count rows without columns."""
+        return self.key is None or not len(self.schema)
+
+    @cached_property
+    def rows_schema(self) -> pa.Schema:
+        fields = [pa.field(str(i), type_) for i, type_ in enumerate(self.arrow)]
+        return pa.schema([*fields, _WEIGHT] if self.weighed else fields)
+
+    @cached_property
+    def keys_schema(self) -> pa.Schema:
+        fields = [pa.field(str(i), self.arrow[i]) for i in self.key_columns]
+        return pa.schema(fields or [_WEIGHT])
+
+    def encode(self) -> bytes:
+        return json.dumps(
+            {
+                "format": CHANGELOG_FORMAT,
+                "number": self.number,
+                "key": self.key,
+                "columns": [[c.name, _type_out(c.type), c.nullable, c.hidden] for c in self.schema],
+            }
+        ).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> StoredSpec:
+        parts = json.loads(data)
+        assert parts["format"] <= CHANGELOG_FORMAT, parts["format"]
+        columns = [Column(name, _type_in(type_), *rest) for name, type_, *rest in parts["columns"]]
+        key = parts["key"]
+        return StoredSpec(parts["number"], Schema(tuple(columns)), None if key is None else tuple(key))
+
+
+def _type_out(type_: Type) -> list[object]:
+    element = type_.element
+    return [type_.name, type_.typmod, type_.scale, None if element is None else _type_out(element)]
+
+
+def _type_in(parts: list) -> Type:
+    name, typmod, scale, element = parts
+    return Type(name, typmod, scale, None if element is None else _type_in(element))
+
+
+def change_frames(change: TableChange, spec: StoredSpec) -> list[Frame]:
+    """What to append to the log for one table's epoch."""
+    frames: list[Frame] = []
+    if change.truncated:
+        frames.append(Frame(change.name, FrameKind.TRUNCATED, b""))
+    if change.deleted_count:
+        columns = change.deleted or [pa.array(np.ones(change.deleted_count, np.int64))]
+        frames += _frames(change.name, FrameKind.DELETED, columns, spec.keys_schema)
+    if len(change.weights):
+        frames += rows_frames(change.name, change.columns, change.weights, spec)
+    return frames
+
+
+def rows_frames(
+    name: str, columns: Sequence[pa.Array], weights: Int64Array, spec: StoredSpec
+) -> Iterator[Frame]:
+    """ROWS frames of any number of rows."""
+    weighed = [pa.array(weights)] if spec.weighed else []
+    return _frames(name, FrameKind.ROWS, [*columns, *weighed], spec.rows_schema)
+
+
+def _frames(name: str, kind: FrameKind, columns: Sequence[pa.Array], schema: pa.Schema) -> Iterator[Frame]:
+    batch = pa.RecordBatch.from_arrays(list(columns), schema=schema)
+    step = max(1, batch.num_rows * FRAME_BYTES_MAX // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, step):
+        part = batch if step >= batch.num_rows else batch.slice(start, step)
+        yield Frame(name, kind, part.serialize())
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a store and their weights (1 each unless the store is weighed)."""
+
+    columns: list[pa.Array]
+    weights: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.columns)
+
+
+def decode_rows(payload: Payload, spec: StoredSpec) -> Rows:
+    """The content of a ROWS frame; the arrays lie in `payload`."""
+    batch = _batch(payload, spec.rows_schema)
+    columns = list(batch.columns)
+    weights = columns.pop().to_numpy() if spec.weighed else np.ones(batch.num_rows, np.int64)
+    return Rows(columns, weights)
+
+
+def decode_deleted(payload: Payload, spec: StoredSpec) -> tuple[list[pa.Array], int]:
+    """The key columns in a DELETED frame, and how many keys they are."""
+    batch = _batch(payload, spec.keys_schema)
+    return (list(batch.columns) if spec.key_columns else []), batch.num_rows
+
+
+def _batch(payload: Payload, schema: pa.Schema) -> pa.RecordBatch:
+    buffer = payload if isinstance(payload, pa.Buffer) else pa.py_buffer(payload)
+    return pa.ipc.read_record_batch(buffer, schema)
+
+
+def encode_meta(sources: Mapping[str, bytes]) -> bytes:
+    """What a commit frame carries: all connector offsets as of the epoch."""
+    parts = [len(sources).to_bytes(4, "little")]
+    for name, value in sources.items():
+        for part in (name.encode(), value):
+            parts += (len(part).to_bytes(4, "little"), part)
+    return b"".join(parts)
+
+
+def decode_meta(meta: bytes) -> dict[str, bytes]:
+    parts: list[bytes] = []
+    at = 4
+    for _ in range(2 * int.from_bytes(meta[:4], "little")):
+        length = int.from_bytes(meta[at : at + 4], "little")
+        parts.append(meta[at + 4 : at + 4 + length])
+        at += 4 + length
+    return {name.decode(): value for name, value in zip(parts[::2], parts[1::2], strict=True)}

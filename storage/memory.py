@@ -1,0 +1,52 @@
+"""`MemoryStore`: the slow and obvious store; the reference for `RocksStore` and the store of simulations."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from .store import StoreBatch
+
+
+class MemoryStore:
+    """A dict and its sorted keys. With `durable`, shows how a store comes back from a crash.
+
+    `durable` is the list of batches of which a crash leaves a prefix; `flushed` counts those that it
+    cannot take.
+    """
+
+    def __init__(self, durable: list[StoreBatch] | None = None) -> None:
+        self.batches = [] if durable is None else durable
+        self.flushed = len(self.batches)
+        self._rows: dict[bytes, bytes] = {}
+        for batch in self.batches:
+            self._apply(batch)
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._rows.get(key)
+
+    def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
+        found = [value for _, value in self.items(low, high)]
+        return (found[i : i + chunk] for i in range(0, len(found), chunk))
+
+    def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
+        keys = sorted(self._rows)
+        return [(key, self._rows[key]) for key in keys[bisect_left(keys, low) : bisect_left(keys, high)]]
+
+    def write(self, batch: StoreBatch) -> None:
+        self.batches.append(batch)
+        self._apply(batch)
+
+    def flush(self) -> None:
+        self.flushed = len(self.batches)
+
+    def close(self) -> None:
+        self.flush()
+
+    def _apply(self, batch: StoreBatch) -> None:
+        for low, high in batch.ranges:
+            for key, _ in self.items(low, high):
+                del self._rows[key]
+        for key in batch.deletes:
+            self._rows.pop(key, None)
+        self._rows.update(batch.puts)

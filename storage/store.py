@@ -1,0 +1,54 @@
+"""`Store`: ordered bytes, written in atomic batches. A cache of the changelog (I1).
+
+    0000                        what the store says of itself (`mirror.py`)
+    number, vnode, key bytes    one row of table `number` (4 bytes, from 1, big-endian)
+
+A store needs no log of its own: after a crash it holds some prefix of the batches written, at least those
+before the last `flush`, and never a part of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class StoreBatch:
+    """Writes that happen together: first `ranges` ([low, high)) are emptied, then `deletes`, then `puts`."""
+
+    ranges: list[tuple[bytes, bytes]] = field(default_factory=list)
+    deletes: Sequence[bytes] = ()
+    puts: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+
+class Store(Protocol):
+    """Readable from any thread, also beside the one thread that writes."""
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
+        """The values of the keys in [low, high), in key order, at most `chunk` in a list.
+
+        They are those at the time of the call.
+        """
+        ...
+
+    def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
+        """The same with keys, for small ranges."""
+        ...
+
+    def write(self, batch: StoreBatch) -> None:
+        """Applies the batch as a whole. Raises OSError."""
+        ...
+
+    def flush(self) -> None:
+        """Makes all written batches durable. Raises OSError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreUnreadable(Exception):
+    """The store's files cannot be read: it must be rebuilt from the log."""
