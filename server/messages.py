@@ -277,9 +277,7 @@ def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> 
     for column, code in zip(columns, formats, strict=True):
         type_ = column.type
         parts.append(column.name.encode() + b"\0")
-        parts.append(
-            _field(column.table_oid, column.number, type_.oid, type_.info.size, type_.typmod, code)
-        )
+        parts.append(_field(column.table_oid, column.number, type_.oid, type_.info.size, type_.typmod, code))
     return message(b"T", b"".join(parts))
 
 

@@ -1,0 +1,183 @@
+"""Prepared statements and portals of one session, and the values bound to a portal.
+
+A `Portal` is a statement with parameters. Once executed it holds the result's batches and hands out
+slices of at most so many rows, so that an Execute with a row limit can stop anywhere.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+
+import pyarrow as pa
+
+from ..storage.binaryform import decode_binary
+from ..storage.errors import InvalidBinaryRepresentation, ProtocolViolation
+from ..storage.textform import TextSettings, parse_text
+from ..storage.types import INTEGERS, STRINGS, Type
+from .backend import Prepared, Result
+from .datarow import RowEncoder, piece_rows
+from .messages import BINARY, NO_DATA, TEXT, decode_text, row_description
+
+_DESCRIPTIONS_MAX = 8
+"""RowDescriptions kept with a statement, one for each choice of result formats."""
+
+
+class Statement:
+    """A prepared statement, with the RowDescriptions made of it so far."""
+
+    __slots__ = ("_descriptions", "_encoder", "_encoder_for", "name", "prepared")
+
+    def __init__(self, name: str, prepared: Prepared) -> None:
+        self.name = name
+        self.prepared = prepared
+        self._descriptions: dict[tuple[int, ...], bytes] = {}
+        self._encoder: RowEncoder | None = None
+        self._encoder_for: tuple[tuple[int, ...], TextSettings] | None = None
+
+    def description(self, formats: tuple[int, ...]) -> bytes:
+        """RowDescription or NoData, for result formats as sent in Bind."""
+        columns = self.prepared.columns
+        if columns is None:
+            return NO_DATA
+        found = self._descriptions.get(formats)
+        if found is None:
+            found = row_description(columns, spread_formats(formats, len(columns), "result"))
+            if len(self._descriptions) < _DESCRIPTIONS_MAX:
+                self._descriptions[formats] = found
+        return found
+
+    def encoder(self, formats: tuple[int, ...], settings: TextSettings) -> RowEncoder:
+        """The encoder of this statement's rows; the last one made is kept."""
+        wanted = (formats, settings)
+        if self._encoder is None or self._encoder_for != wanted:
+            columns = self.prepared.columns or ()
+            codes = spread_formats(formats, len(columns), "result")
+            self._encoder = RowEncoder([column.type for column in columns], codes, settings)
+            self._encoder_for = wanted
+        return self._encoder
+
+
+class Portal:
+    """A statement bound to values, not yet run, under way or at its end."""
+
+    __slots__ = ("_batch", "_batches", "_offset", "_rows", "_size", "ended", "formats", "result", "statement",
+                 "values")  # fmt: skip
+
+    def __init__(self, statement: Statement, values: Sequence[pa.Array], formats: tuple[int, ...]) -> None:
+        self.statement = statement
+        self.values = values
+        self.formats = formats
+        self.result: Result | None = None
+        self.ended = False
+        self._batch: list[pa.Array] = []
+        self._offset = self._size = self._rows = 0
+
+    def start(self, result: Result) -> None:
+        self.result = result
+        self._batches = result.batches
+
+    def pull(self, rows_max: int) -> tuple[list[pa.Array], int] | Future[None] | None:
+        """The next at most `rows_max` rows and their number, a future to wait for, or None at the end.
+
+        Raises SqlError from the result.
+        """
+        if self._offset >= self._size:
+            batch = next(self._batches, None)
+            if batch is None:
+                self.ended = True
+                return None
+            if isinstance(batch, Future):
+                return batch
+            self._batch, self._offset, self._size = batch, 0, len(batch[0]) if batch else 0
+            self._rows = piece_rows(batch)
+        rows = min(self._rows, rows_max, self._size - self._offset)
+        if rows == self._size:
+            self._offset = rows
+            return self._batch, rows
+        piece = [column.slice(self._offset, rows) for column in self._batch]
+        self._offset += rows
+        return piece, rows
+
+    def close(self) -> None:
+        """Gives up the rows still to come."""
+        self.ended = True
+        self._batch, self._offset, self._size = [], 0, 0
+        if self.result is not None:
+            close = getattr(self._batches, "close", None)
+            self._batches = iter(())
+            if close is not None:
+                close()
+
+
+def spread_formats(formats: Sequence[int], count: int, what: str) -> Sequence[int]:
+    """One format code for each of `count` columns. Raises ProtocolViolation when the numbers disagree."""
+    if len(formats) == count:
+        return formats
+    if not formats:
+        return (TEXT,) * count
+    if len(formats) == 1:
+        return tuple(formats) * count
+    if what == "result":
+        text = f"bind message has {len(formats)} result formats but query has {count} columns"
+    else:
+        text = f"bind message has {len(formats)} parameter formats but {count} parameters"
+    raise ProtocolViolation(text)
+
+
+def bind_values(
+    prepared: Prepared,
+    name: str,
+    formats: Sequence[int],
+    values: Sequence[bytes | None],
+    settings: TextSettings,
+) -> list[pa.Array]:
+    """Parameter bytes of a Bind as arrays of length 1. Raises SqlError for what they cannot be."""
+    types = prepared.parameter_types
+    if len(values) != len(types):
+        raise ProtocolViolation(
+            f"bind message supplies {len(values)} parameters, but prepared statement"
+            f' "{name}" requires {len(types)}'
+        )
+    if not values:
+        return []
+    codes = spread_formats(formats, len(values), "parameter")
+    return [
+        _bind_value(type_, code, raw, settings, number)
+        for number, (type_, code, raw) in enumerate(zip(types, codes, values, strict=True), 1)
+    ]
+
+
+_INTEGER_FORMS: dict[str, tuple[int, Callable[[bytes], tuple[int]], pa.DataType]] = {
+    "int2": (2, struct.Struct("!h").unpack, pa.int16()),
+    "int4": (4, struct.Struct("!i").unpack, pa.int32()),
+    "int8": (8, struct.Struct("!q").unpack, pa.int64()),
+}
+_INTEGER_DIGITS = {"int2": 4, "int4": 9, "int8": 18}
+"""So many digits always fit."""
+
+
+def _bind_value(type_: Type, code: int, raw: bytes | None, settings: TextSettings, number: int) -> pa.Array:
+    if raw is None:
+        return pa.nulls(1, type_.arrow)
+    if type_.name in STRINGS and type_.name != "char":
+        text = decode_text(raw)
+        return pa.array([text], pa.string()) if type_.typmod < 0 else _parse(type_, text, settings)
+    if type_.name in INTEGERS:
+        size, unpack, arrow = _INTEGER_FORMS[type_.name]
+        if code == BINARY and len(raw) == size:
+            return pa.array(unpack(raw), arrow)
+        if code == TEXT and raw.isdigit() and len(raw) <= _INTEGER_DIGITS[type_.name]:
+            return pa.array([int(raw)], arrow)
+    if code == TEXT:
+        return _parse(type_, decode_text(raw), settings)
+    try:
+        return decode_binary(type_, pa.array([raw], pa.binary()))
+    except InvalidBinaryRepresentation as error:
+        error.message = error.message or f"incorrect binary data format in bind parameter {number}"
+        raise
+
+
+def _parse(type_: Type, text: str, settings: TextSettings) -> pa.Array:
+    return parse_text(type_, pa.array([text], pa.string()), settings)

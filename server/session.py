@@ -1,0 +1,489 @@
+"""A client's session after login: the simple and the extended query protocol over a `Backend`.
+
+No I/O and no SQL: handlers take a message's body, append replies to `out`, and return steps where
+something must be waited for (see `wire.py`). The rules kept here are PostgreSQL's:
+
+* an error in the extended protocol drops everything up to Sync; in the simple one it ends the string;
+* statements between two Syncs, or of one string, are one implicit transaction: `Backend.sync` ends it,
+  and until that has succeeded the last CommandComplete is not sent;
+* portals end with their transaction; the unnamed portal and statement are replaced by the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from ..storage.errors import (
+    DuplicateCursor,
+    DuplicatePreparedStatement,
+    FeatureNotSupported,
+    InFailedTransaction,
+    InvalidCursorName,
+    InvalidStatementName,
+    ObjectNotReady,
+    ProtocolViolation,
+    QueryCanceled,
+    SqlError,
+    SyntaxFault,
+    UndefinedObject,
+    UndefinedParameter,
+)
+from ..storage.types import UNKNOWN, Type, type_by_oid
+from . import messages
+from .backend import Backend, CopyDirection, Prepared, Result, TransactionStatus
+from .copy_codec import CopyEncoder
+from .copying import CopyReceiver
+from .datarow import PIECE_BYTES, RowEncoder
+from .messages import TEXT
+from .portal import Portal, Statement, bind_values, spread_formats
+from .wire import FatalViolation, Phase, Steps, Wait, as_sql_error
+
+T = TypeVar("T")
+Waiting = Generator["Future[Any] | Wait", None, T]
+
+_UNLIMITED = 1 << 62
+_PULL_BYTES = 64
+"""What a pull counts for beside its rows, so that many small ones let others have a turn too."""
+
+
+class Session:
+    """The speaker of a connection that has logged in."""
+
+    __slots__ = ("_backend", "_copy", "_extended", "_interrupted", "_portals", "_rowing", "_statements",
+                 "_unconfirmed", "out", "phase")  # fmt: skip
+
+    def __init__(self, backend: Backend, out: list[bytes]) -> None:
+        self.phase = Phase.READY
+        self.out = out
+        self._backend = backend
+        self._statements: dict[str, Statement] = {}
+        self._portals: dict[str, Portal] = {}
+        self._copy: CopyReceiver | None = None
+        self._extended = False
+        self._interrupted = False
+        self._rowing = False
+        """Whether rows are being sent: the wire itself then answers a cancel request."""
+        self._unconfirmed: bytes | None = None
+        """The CommandComplete that holds only if the implicit transaction commits."""
+
+    # The simple protocol.
+
+    def query(self, body: bytes) -> Steps:
+        self._extended = False
+        self._drop_portal("")
+        _ = self._statements.pop("", None)
+        try:
+            yield from self._script(messages.parse_query(body))
+        except Exception as error:
+            self._answer_error(as_sql_error(error))
+        yield from self._synchronise()
+
+    def _script(self, text: str) -> Steps:
+        position = 0
+        answered = False
+        for part in self._backend.split(text):
+            offset = max(text.find(part, position), position)
+            position = offset + len(part)
+            try:
+                prepared = self._backend.prepare(part)
+                if prepared.empty:
+                    continue
+                answered = True
+                yield from self._simple_statement(prepared)
+            except SqlError as error:
+                if error.position:
+                    error.position += offset
+                raise
+        if not answered:
+            self.out.append(messages.EMPTY_QUERY)
+
+    def _simple_statement(self, prepared: Prepared) -> Steps:
+        if prepared.parameter_types:
+            raise UndefinedParameter("there is no parameter $1")
+        outcome = self._backend.execute(prepared)
+        result = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
+        statement = Statement("", prepared)
+        portal = Portal(statement, (), ())
+        portal.start(result)
+        if result.columns is not None and result.copy is None:
+            formats = (TEXT,) * len(result.columns)
+            self.out.append(messages.row_description(result.columns, formats))
+        steps = self._answer(portal, 0)
+        if steps is not None:
+            yield from steps
+
+    # The extended protocol.
+
+    def parse(self, body: bytes) -> None:
+        self._extended = True
+        name, text, oids = messages.parse_parse(body)
+        statements = self._backend.statements
+        if name and name in statements:
+            raise DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
+        if not name:
+            _ = self._statements.pop("", None)
+        if len(self._backend.split(text)) > 1:
+            raise SyntaxFault("cannot insert multiple commands into a prepared statement")
+        self._forget_deallocated()
+        prepared = self._backend.prepare(text, [_parameter_type(oid) for oid in oids])
+        if name:
+            statements[name] = prepared
+        self._statements[name] = Statement(name, prepared)
+        self.out.append(messages.PARSE_COMPLETE)
+
+    def bind(self, body: bytes) -> None:
+        self._extended = True
+        portal_name, name, formats, raw, result_formats = messages.parse_bind(body)
+        statement = self._statement(name)
+        prepared = statement.prepared
+        if portal_name and portal_name in self._portals:
+            raise DuplicateCursor(f'cursor "{portal_name}" already exists')
+        self._drop_portal(portal_name)
+        values = bind_values(prepared, name, formats, raw, self._backend.text_settings)
+        if len(result_formats) > 1:
+            _ = spread_formats(result_formats, len(prepared.columns or ()), "result")
+        self._portals[portal_name] = Portal(statement, values, result_formats)
+        self.out.append(messages.BIND_COMPLETE)
+
+    def describe(self, body: bytes) -> None:
+        self._extended = True
+        kind, name = messages.parse_target(body)
+        if kind == "P":
+            portal = self._portal(name)
+            self.out.append(portal.statement.description(portal.formats))
+        elif kind == "S":
+            statement = self._statement(name)
+            types = statement.prepared.parameter_types
+            self.out.append(messages.parameter_description([type_.oid for type_ in types]))
+            self.out.append(statement.description(()))
+        else:
+            raise ProtocolViolation(f"invalid DESCRIBE message subtype {ord(kind or chr(0))}")
+
+    def execute(self, body: bytes) -> Steps | None:
+        self._extended = True
+        name, rows_max = messages.parse_execute(body)
+        portal = self._portal(name)
+        self._unconfirmed = None
+        if portal.result is not None:
+            return self._continue(name, portal, rows_max)
+        if portal.statement.prepared.empty:
+            self.out.append(messages.EMPTY_QUERY)
+            return None
+        outcome = self._backend.execute(portal.statement.prepared, portal.values)
+        if isinstance(outcome, Future):
+            return self._execute_later(portal, outcome, rows_max)
+        portal.start(outcome)
+        return self._answer(portal, rows_max)
+
+    def _execute_later(self, portal: Portal, outcome: Future[Result], rows_max: int) -> Steps:
+        portal.start((yield from _outcome(outcome)))
+        steps = self._answer(portal, rows_max)
+        if steps is not None:
+            yield from steps
+
+    def _continue(self, name: str, portal: Portal, rows_max: int) -> Steps:
+        if self._backend.status is TransactionStatus.FAILED:
+            raise InFailedTransaction(
+                "current transaction is aborted, commands ignored until end of transaction block"
+            )
+        result = portal.result
+        assert result is not None
+        if result.columns is None or result.copy is not None:
+            raise ObjectNotReady(f'portal "{name}" cannot be run')
+        return self._answer(portal, rows_max)
+
+    def close(self, body: bytes) -> None:
+        self._extended = True
+        kind, name = messages.parse_target(body)
+        if kind == "P":
+            self._drop_portal(name)
+        elif kind == "S":
+            _ = self._statements.pop(name, None)
+            if name:
+                _ = self._backend.statements.pop(name, None)
+        else:
+            raise ProtocolViolation(f"invalid CLOSE message subtype {ord(kind or chr(0))}")
+        self.out.append(messages.CLOSE_COMPLETE)
+
+    def flush(self, body: bytes) -> Steps:
+        self._unconfirmed = None
+        yield Wait.DRAIN
+
+    def sync(self, body: bytes) -> Steps | None:
+        self.phase = Phase.READY
+        self._extended = False
+        try:
+            pending = self._backend.sync()
+        except Exception as error:
+            _ = self._take_unconfirmed()
+            self._answer_error(as_sql_error(error))
+            pending = None
+        if pending is not None:
+            return self._synchronised(pending)
+        self._ready()
+        return None
+
+    def function_call(self, body: bytes) -> Steps:
+        self._answer_error(FeatureNotSupported("function call messages are not supported"))
+        yield from self._synchronise()
+
+    def ignore(self, body: bytes) -> None:
+        pass
+
+    def terminate(self, body: bytes) -> None:
+        self.phase = Phase.CLOSED
+
+    # COPY data.
+
+    def copy_data(self, body: bytes) -> None:
+        assert self._copy is not None
+        if not self._copy.receive(body):
+            self.phase = Phase.READY
+
+    def copy_done(self, body: bytes) -> None:
+        self.phase = Phase.READY
+
+    def copy_fail(self, body: bytes) -> None:
+        assert self._copy is not None
+        self.phase = Phase.READY
+        self._copy.abandon(QueryCanceled(f"COPY from stdin failed: {messages.parse_copy_fail(body)}"))
+
+    def copy_interrupted(self, body: bytes) -> None:
+        assert self._copy is not None
+        error = FatalViolation("unexpected message type during COPY from stdin")
+        self._copy.abandon(error)
+        raise error
+
+    # What the wire calls.
+
+    def failed(self, error: SqlError) -> None:
+        """Only the extended protocol lets errors through to here: its messages are skipped from now on."""
+        if isinstance(error, FatalViolation):
+            self.end(error)
+            return
+        self._answer_error(error)
+        if self._extended and self.phase is not Phase.CLOSED:
+            self.phase = Phase.SKIPPING
+
+    def interrupt(self) -> bool:
+        if self._copy is not None and self.phase is Phase.COPY_IN:
+            self._copy.abandon(_canceled())
+            self.phase = Phase.READY
+            return True
+        self._interrupted = self._rowing
+        return self._rowing
+
+    def end(self, error: SqlError) -> None:
+        """Says why the connection ends, and ends it."""
+        if self.phase is not Phase.CLOSED:
+            self.out.append(messages.error_response(error, "FATAL"))
+            self.phase = Phase.CLOSED
+
+    def ended(self) -> None:
+        self.phase = Phase.CLOSED
+        for name in list(self._portals):
+            self._drop_portal(name)
+        self._backend.close()
+
+    # Results.
+
+    def _answer(self, portal: Portal, rows_max: int) -> Steps | None:
+        """Sends what a statement gave: its rows, at most `rows_max` unless 0, and its completion."""
+        result = portal.result
+        assert result is not None
+        if result.notices or result.parameters:
+            self._announce(result)
+        if result.copy is CopyDirection.IN:
+            return self._copy_in(result)
+        if result.copy is CopyDirection.OUT:
+            return self._copy_out(portal, result)
+        if result.columns is not None:
+            return self._rows(portal, result, rows_max or _UNLIMITED)
+        self._complete(result.tag, 0)
+        return None
+
+    def _announce(self, result: Result) -> None:
+        for notice in result.notices:
+            self.out.append(messages.notice_response(notice))
+        for name, value in result.parameters.items():
+            self.out.append(messages.parameter_status(name, value))
+        result.notices, result.parameters = [], {}
+
+    def _rows(self, portal: Portal, result: Result, rows_max: int) -> Steps:
+        sent = yield from self._send(portal, self._encoder(portal, result), rows_max)
+        if portal.ended:
+            self._complete(result.tag, sent)
+        else:
+            self.out.append(messages.PORTAL_SUSPENDED)
+
+    def _encoder(self, portal: Portal, result: Result) -> RowEncoder:
+        settings = self._backend.text_settings
+        if result.columns is portal.statement.prepared.columns:
+            return portal.statement.encoder(portal.formats, settings)
+        columns = result.columns or ()
+        codes = spread_formats(portal.formats, len(columns), "result")
+        return RowEncoder([column.type for column in columns], codes, settings)
+
+    def _send(self, portal: Portal, encoder: RowEncoder | CopyEncoder, rows_max: int) -> Waiting[int]:
+        """Pulls and sends rows until `rows_max` or the end; pauses when enough is buffered."""
+        sent = unsent = 0
+        self._rowing, self._interrupted = True, False
+        try:
+            while sent < rows_max:
+                piece = portal.pull(rows_max - sent)
+                if piece is None:
+                    break
+                if isinstance(piece, Future):
+                    yield piece
+                    self._check_interrupt()
+                    piece.result()
+                    continue
+                columns, rows = piece
+                if rows:
+                    data = encoder.encode(columns, rows)
+                    self.out.append(data)
+                    sent += rows
+                    unsent += len(data)
+                unsent += _PULL_BYTES
+                if unsent > PIECE_BYTES:
+                    yield Wait.DRAIN
+                    unsent = 0
+                    self._check_interrupt()
+        except BaseException:
+            portal.close()
+            raise
+        finally:
+            self._rowing = False
+        return sent
+
+    def _check_interrupt(self) -> None:
+        if self._interrupted:
+            raise _canceled()
+
+    def _copy_out(self, portal: Portal, result: Result) -> Steps:
+        columns = result.columns or ()
+        encoder = CopyEncoder(result.copy_options, columns, self._backend.text_settings)
+        self.out.append(messages.copy_response(b"H", encoder.format_code, len(columns)))
+        sent = yield from self._send(portal, encoder, _UNLIMITED)
+        self.out.append(encoder.finish() + messages.COPY_DONE)
+        self._complete(result.tag, sent)
+
+    def _copy_in(self, result: Result) -> Steps:
+        copy_in = result.copy_in
+        assert copy_in is not None
+        receiver = CopyReceiver(copy_in, result.copy_options, self._backend.text_settings)
+        self.out.append(messages.copy_response(b"G", receiver.format_code, len(copy_in.columns)))
+        self._copy, self.phase = receiver, Phase.COPY_IN
+        try:
+            yield Wait.COPY
+            outcome = receiver.finish()
+            done = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
+        except GeneratorExit:
+            receiver.abandon(QueryCanceled("connection lost during COPY from stdin"))
+            raise
+        finally:
+            self._copy = None
+        self._announce(done)
+        self._complete(done.tag, 0)
+
+    def _complete(self, tag: str, rows: int) -> None:
+        if "{rows}" in tag:
+            tag = tag.replace("{rows}", str(rows))
+        elif tag == "COMMIT" or tag == "ROLLBACK":
+            self._drop_portals()
+        self._unconfirmed = messages.command_complete(tag)
+        self.out.append(self._unconfirmed)
+
+    # Ends of transactions, errors, names.
+
+    def _synchronise(self) -> Steps:
+        steps = self.sync(b"")
+        if steps is not None:
+            yield from steps
+
+    def _synchronised(self, pending: Future[None]) -> Steps:
+        held = self._take_unconfirmed()
+        try:
+            yield from _outcome(pending)
+        except Exception as error:
+            self._answer_error(as_sql_error(error))
+        else:
+            if held is not None:
+                self.out.append(held)
+        self._ready()
+
+    def _take_unconfirmed(self) -> bytes | None:
+        """Takes back the last CommandComplete, unless the client has seen it."""
+        held, self._unconfirmed = self._unconfirmed, None
+        if held is not None and self.out and self.out[-1] is held:
+            return self.out.pop()
+        return None
+
+    def _ready(self) -> None:
+        status = self._backend.status
+        self._unconfirmed = None
+        if status is TransactionStatus.IDLE and self._portals:
+            self._drop_portals()
+        self.out.append(messages.READY[status])
+
+    def _answer_error(self, error: SqlError) -> None:
+        self._unconfirmed = None
+        self._backend.fail()
+        self.out.append(messages.error_response(error))
+
+    def _statement(self, name: str) -> Statement:
+        found = self._statements.get(name)
+        if not name:
+            if found is None:
+                raise InvalidStatementName("unnamed prepared statement does not exist")
+            return found
+        prepared = self._backend.statements.get(name)
+        if prepared is None:
+            _ = self._statements.pop(name, None)
+            raise InvalidStatementName(f'prepared statement "{name}" does not exist')
+        if found is None or found.prepared is not prepared:
+            found = self._statements[name] = Statement(name, prepared)
+        return found
+
+    def _forget_deallocated(self) -> None:
+        """Statements that SQL has deallocated behind our back."""
+        kept = self._backend.statements
+        if len(self._statements) > len(kept) + 1:
+            self._statements = {n: s for n, s in self._statements.items() if not n or n in kept}
+
+    def _portal(self, name: str) -> Portal:
+        portal = self._portals.get(name)
+        if portal is None:
+            raise InvalidCursorName(f'portal "{name}" does not exist')
+        return portal
+
+    def _drop_portal(self, name: str) -> None:
+        portal = self._portals.pop(name, None)
+        if portal is not None:
+            portal.close()
+
+    def _drop_portals(self) -> None:
+        for name in list(self._portals):
+            self._drop_portal(name)
+
+
+def _outcome(future: Future[T]) -> Waiting[T]:
+    """Waits for a future and gives its result. Raises what it failed with."""
+    if not future.done():
+        yield future
+    return future.result()
+
+
+def _canceled() -> QueryCanceled:
+    return QueryCanceled("canceling statement due to user request")
+
+
+def _parameter_type(oid: int) -> Type | None:
+    if oid == 0 or oid == UNKNOWN.oid:
+        return None
+    type_ = type_by_oid(oid)
+    if type_ is None:
+        raise UndefinedObject(f"type with OID {oid} does not exist")
+    return type_
