@@ -8,6 +8,7 @@ each bit's parity by itself, so these are linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,8 @@ def ranks(array: pa.Array, type_: Type) -> npt.NDArray[Any]:
         days, us = interval_order(array)
         return _dense(np.rec.fromarrays([days, us]))
     if type_.name == "numeric" and pa.types.is_string(array.type):
-        from ...storage.decimals import sort_key
-
-        return _python_ranks([sort_key(v) for v in array.to_pylist()])
+        numbers = map(Decimal, array.to_pylist())
+        return _python_ranks([(v.is_nan(), Decimal(0) if v.is_nan() else v) for v in numbers])
     if type_.name == "bpchar":
         array = pc.utf8_rtrim(array, " ")
     elif type_.name == "jsonb":

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...storage import decimals_value
 from ...storage import types as t
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
@@ -88,15 +90,19 @@ for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
 
 def _partial_wide(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
     array, weights, ids = present(args[0], weights, ids)
-    if pa.types.is_decimal(array.type):
-        scale, sums = array.type.scale, exact_sums.sum_decimals(array, weights, ids, groups)
-    else:
-        scale, sums = 0, exact_sums.sum_by_group(values(array), weights, ids, groups)
-    return [pa.array(exact_sums.counts(weights, ids, groups)), exact_sums.to_decimal(sums, scale)]
+    sums = exact_sums.sum_by_group(values(array), weights, ids, groups)
+    return [pa.array(exact_sums.counts(weights, ids, groups)), exact_sums.to_decimal(sums, 0)]
+
+
+def _partial_fixed(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
+    array, weights, ids = present(args[0], weights, ids)
+    rest, high = exact_sums.sum_decimals(array, weights, ids, groups)
+    count = pa.array(exact_sums.counts(weights, ids, groups))
+    return [count, exact_sums.to_decimal(rest, array.type.scale), exact_sums.to_decimal(high, 0)]
 
 
 def _merge_wide(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types) -> State:
-    return [add_counts(old[0], part[0]), add_wide(old[1], part[1])]
+    return [add_counts(old[0], part[0]), *(add_wide(a, b) for a, b in zip(old[1:], part[1:], strict=True))]
 
 
 def _finish_bigint(state: Sequence[pa.Array], types: Types) -> pa.Array:
@@ -107,42 +113,22 @@ def _finish_bigint(state: Sequence[pa.Array], types: Types) -> pa.Array:
 
 
 def _finish_wide(state: Sequence[pa.Array], types: Types) -> pa.Array:
-    wide = exact_sums.from_decimal(state[1])
-    fail(NumericOutOfRange, "value overflows numeric format", exact_sums.too_wide(wide))
+    """The sum of int8 values: 2^63 values of 63 bits have less than 38 digits and 128 bits."""
     valid = nonempty(state[0])
-    return state[1] if valid is None else exact_sums.to_decimal(wide, state[1].type.scale, valid)
+    return state[1] if valid is None else exact_sums.to_decimal(exact_sums.from_decimal(state[1]), 0, valid)
+
+
+def _finish_fixed(state: Sequence[pa.Array], types: Types) -> pa.Array:
+    rest, high = (exact_sums.from_decimal(column) for column in state[1:])
+    total, unfit = exact_sums.join_parts(rest, high)
+    fail(NumericOutOfRange, "value overflows numeric format", unfit)
+    return exact_sums.to_decimal(total, state[1].type.scale, nonempty(state[0]))
 
 
 def average(total: int, scale: int, count: int) -> str:
-    """total · 10^−scale / count as numeric division shows it (PostgreSQL's select_div_scale)."""
-    digits = division_scale(total, scale, count, 0)
-    return quotient(total, scale, count, digits)
-
-
-def division_scale(a: int, a_scale: int, b: int, b_scale: int) -> int:
-    """Digits after the point that numeric division gives: at least 16 significant ones."""
-    weight_a, first_a = _base10000(abs(a), a_scale)
-    weight_b, first_b = _base10000(abs(b), b_scale)
-    weight = weight_a - weight_b - (first_a <= first_b)
-    return min(max(16 - weight * 4, a_scale, b_scale), 1000)
-
-
-def _base10000(unscaled: int, scale: int) -> tuple[int, int]:
-    """Weight and value of the first non-zero base-10000 digit."""
-    if not unscaled:
-        return 0, 0
-    text = str(unscaled)
-    whole = len(text) - scale  # digits before the point, when positive
-    weight = (whole - 1) // 4
-    length = whole - 4 * weight
-    return weight, int(text[:length].ljust(length, "0"))
-
-
-def quotient(total: int, scale: int, count: int, digits: int) -> str:
-    """total · 10^−scale / count with `digits` decimals, half away from zero."""
-    numerator, denominator = abs(total) * 10 ** max(digits - scale, 0), abs(count)
-    whole = (2 * numerator + denominator) // (2 * denominator)
-    return decimal_text(-whole if (total < 0) != (count < 0) else whole, digits)
+    """total · 10^−scale / count, with the display scale of numeric division."""
+    sign, digits, _ = Decimal(total).as_tuple()
+    return decimals_value.to_text(decimals_value.divide(Decimal((sign, digits, -scale)), Decimal(count)))
 
 
 def decimal_text(unscaled: int, scale: int) -> str:
@@ -152,15 +138,20 @@ def decimal_text(unscaled: int, scale: int) -> str:
     return f"{sign}{text[:-scale]}.{text[-scale:]}" if scale else sign + text
 
 
+def sums_of(state: Sequence[pa.Array]) -> list[int]:
+    """The unscaled sums of an exact state as Python integers."""
+    parts = [exact_sums.to_ints(exact_sums.from_decimal(column)) for column in state[1:]]
+    return parts[0] if len(parts) == 1 else [r + (h << 64) for r, h in zip(*parts, strict=True)]
+
+
 def _finish_average(state: Sequence[pa.Array], types: Types) -> pa.Array:
     scale = state[1].type.scale
-    sums = exact_sums.to_ints(exact_sums.from_decimal(state[1]))
-    pairs = zip(sums, values(state[0]).tolist(), strict=True)
+    pairs = zip(sums_of(state), values(state[0]).tolist(), strict=True)
     return pa.array([average(total, scale, n) if n > 0 else None for total, n in pairs], pa.string())
 
 
 def _wide_accumulators(types: Types) -> Types:
-    return (t.INT8, fixed_numeric(types[0].scale or 0))
+    return (t.INT8, _WIDE)
 
 
 # sum and avg of unconstrained numerics
@@ -245,8 +236,8 @@ def _fixed(types: Types) -> bool:
 def _numeric(name: str, result: Any, finish_fixed: Any, finish_text: Any, doc: str) -> AggregateFunction:
     return AggregateFunction(
         name, (t.NUMERIC,), result, "linear",
-        lambda types: _wide_accumulators(types) if _fixed(types) else (t.INT8, t.TEXT),
-        lambda a, w, i, g, types: (_partial_wide if _fixed(types) else _partial_text)(a, w, i, g, types),
+        lambda types: (t.INT8, fixed_numeric(types[0].scale or 0), _WIDE) if _fixed(types) else (t.INT8, t.TEXT),
+        lambda a, w, i, g, types: (_partial_fixed if _fixed(types) else _partial_text)(a, w, i, g, types),
         lambda old, part, types: (_merge_wide if _fixed(types) else _merge_text)(old, part, types),
         lambda state, types: (finish_fixed if _fixed(types) else finish_text)(state, types),
         doc=doc,
@@ -274,7 +265,7 @@ def _register_exact() -> None:
         _numeric(
             "sum",
             lambda types: t.NUMERIC if types[0].scale is None else fixed_numeric(types[0].scale),
-            _finish_wide,
+            _finish_fixed,
             _finish_text(lambda total, scale, count: decimal_text(total, scale)),
             doc,
         )

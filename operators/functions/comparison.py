@@ -8,6 +8,7 @@ both physical forms, text by bytes (C collation), arrays element by element, jso
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,28 +87,21 @@ def _sign_kernel(symbol: str, left: Type, right: Type) -> Kernel:
 
 
 def _register() -> None:
+    integers, floats = (t.INT2, t.INT4, t.INT8), (t.FLOAT4, t.FLOAT8)
+    moments = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
+    plain = [(Type(name), Type(name)) for name in PLAIN_TYPES]
+    plain += [(a, b) for a in integers for b in integers if a != b]
     for symbol in COMPARISONS:
-        register = lambda a, b, kernel, s=symbol, v="immutable": scalar(s, (a, b), t.BOOL, volatility=v)(
-            kernel
-        )
-        for name in PLAIN_TYPES:
-            register(Type(name), Type(name), _plain_kernel(symbol))
-        integers = (t.INT2, t.INT4, t.INT8)
-        for a in integers:
-            for b in integers:
-                if a != b:
-                    register(a, b, _plain_kernel(symbol))
-        for a in (t.FLOAT4, t.FLOAT8):
-            for b in (t.FLOAT4, t.FLOAT8):
-                register(a, b, _float_kernel(symbol))
+        for pair in plain:
+            scalar(symbol, pair, t.BOOL)(_plain_kernel(symbol))
+        for pair in product(floats, floats):
+            scalar(symbol, pair, t.BOOL)(_float_kernel(symbol))
         for type_ in (t.NUMERIC, t.INTERVAL, t.BPCHAR, t.JSONB, Type("anyarray")):
-            register(type_, type_, _sign_kernel(symbol, type_, type_))
-        moments = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
-        for a in moments:
-            for b in moments:
-                if a != b:
-                    stable = "stable" if t.TIMESTAMPTZ in (a, b) else "immutable"
-                    register(a, b, _sign_kernel(symbol, a, b), v=stable)
+            scalar(symbol, (type_, type_), t.BOOL)(_sign_kernel(symbol, type_, type_))
+        for a, b in product(moments, moments):
+            if a != b:
+                volatility = "stable" if t.TIMESTAMPTZ in (a, b) else "immutable"
+                scalar(symbol, (a, b), t.BOOL, volatility=volatility)(_sign_kernel(symbol, a, b))
 
 
 _register()

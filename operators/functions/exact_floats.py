@@ -139,6 +139,7 @@ def sum_limbs(limb: Int64, parts: list[Int64], weights: Int64, ids: Int64, group
             sums = np.bincount(where[piece] + k, weights=weighted, minlength=groups * width)
             dense += sums.astype(np.int64)
         _carry(dense.reshape(groups, width))
+    _carry(dense.reshape(groups, width))
     return pack(dense.reshape(groups, width), first)
 
 

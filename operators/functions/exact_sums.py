@@ -151,16 +151,27 @@ def too_wide(wide: Wide) -> npt.NDArray[np.bool_]:
     return over | under
 
 
-def sum_decimals(array: pa.Array, weights: Int64, ids: Int64, groups: int) -> Wide:
-    """Σ weight · unscaled value of each group of a decimal128 array without NULLs."""
+def sum_decimals(array: pa.Array, weights: Int64, ids: Int64, groups: int) -> tuple[Wide, Wide]:
+    """Σ weight · unscaled value of each group of a decimal128 array without NULLs, as (rest, high).
+
+    A value is high · 2^64 + rest, rest being a signed 64-bit integer; both parts are summed, so that
+    no number of values of 38 digits wraps. `join_parts` puts the sums together.
+    """
     low, high = from_decimal(array)
-    narrow = low.view(np.int64) if low.flags.c_contiguous else low.copy().view(np.int64)
-    if (high == narrow >> 63).all():
-        return sum_by_group(narrow, weights, ids, groups)
-    limbs = [
-        (low & _LOW).astype(np.int64), (low >> _LIMB).astype(np.int64), high & 0xFFFFFFFF, high >> 32,
-    ]  # fmt: skip
-    return limb_sums(limbs, weights, ids, groups)
+    rest = np.ascontiguousarray(low).view(np.int64)
+    upper = high + (rest < 0)
+    rests = sum_by_group(rest, weights, ids, groups)
+    if not upper.any():
+        return rests, (np.zeros(groups, np.uint64), np.zeros(groups, np.int64))
+    return rests, sum_by_group(upper, weights, ids, groups)
+
+
+def join_parts(rest: Wide, high: Wide) -> tuple[Wide, npt.NDArray[np.bool_]]:
+    """high · 2^64 + rest, and where that has more than 38 digits (and the number is meaningless)."""
+    upper = add_wide(high, widen(rest[1]))
+    narrow = np.ascontiguousarray(upper[0]).view(np.int64)
+    total = rest[0], narrow
+    return total, (upper[1] != narrow >> 63) | too_wide(total)
 
 
 def to_ints(wide: Wide) -> list[int]:

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...storage.types import Type
+from ...storage import decimals
+from ...storage.types import NUMERIC, Type, fixed_numeric
 from .vector import values
 
 if TYPE_CHECKING:
@@ -84,9 +85,12 @@ def _interval_sign(left: pa.Array, right: pa.Array) -> Signs:
 def _numeric_sign(left: pa.Array, right: pa.Array) -> Signs:
     if pa.types.is_decimal(left.type) and pa.types.is_decimal(right.type):
         return _arrow_sign(left, right)
-    from ...storage.decimals import compare  # heavy only where needed
+    return decimals.compare(left, right, numeric_of(left), numeric_of(right))
 
-    return compare(left, right)
+
+def numeric_of(array: pa.Array) -> Type:
+    """The numeric type whose physical form a column has."""
+    return fixed_numeric(array.type.scale) if pa.types.is_decimal(array.type) else NUMERIC
 
 
 def _moment_sign(
