@@ -1,0 +1,27 @@
+"""From a catalogue entry to the `Node` that maintains it."""
+
+from __future__ import annotations
+
+from ..operators.materialize import Materialize
+from ..sql.catalog import Catalog
+from ..sql.entries import MaterializedView
+from ..sql.parse import parse_query
+from .optimize import optimize
+from .translate import Query, translate_query
+
+
+def materialized(query: Query, catalog: Catalog) -> Materialize:
+    """The plan of a materialized view: optimized, and kept by the key its rows have, if any."""
+    node = optimize(query.node, catalog)
+    return Materialize(node, node.key)
+
+
+def view_plan(view: MaterializedView, catalog: Catalog) -> Materialize:
+    """The plan of a stored view, from its SQL text.
+
+    Raises the SqlError of a definition that no longer binds.
+    """
+    query = translate_query(
+        parse_query(view.query), catalog, view.search_path, text=view.query, for_view=True
+    )
+    return materialized(query, catalog)

@@ -1,0 +1,268 @@
+"""`Engine`: the one thread that runs epochs, and the door through which works reach it.
+
+An idle engine begins an epoch as soon as something arrives; a busy one takes everything that waits
+into the next (group commit). A work that needs to see all before it finished (`solo`) begins an epoch
+of its own. Whatever fails in an epoch undoes it; works of an undone epoch are run again without the
+view that was the reason, or answered with the error (I2, I9).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from ..operators.dataflow import ViewFailure
+from ..planner.define import Definition
+from ..sql.entries import Source, Table
+from ..storage.errors import AdminShutdown, InternalError, SqlError
+from .epoch import Epoch
+from .published import Published
+from .relations import has_connector, open_reader
+from .source import ReadAhead
+from .state import State
+from .works import Work
+
+log = logging.getLogger("millpond.engine")
+
+WORKS_PER_EPOCH_MAX = 4096
+SOURCE_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLimits:
+    """Bounds of an epoch (I7)."""
+
+    epoch_interval_ms: int = 0
+    epoch_rows_max: int = 100_000
+    checkpoint_interval_s: float = 30
+    checkpoint_log_bytes: int = 256 << 20
+
+
+class Engine:
+    """Runs epochs over a recovered `State`. `published` may be read by any thread at any time."""
+
+    def __init__(self, state: State, limits: EngineLimits, clock_us: Callable[[], int]) -> None:
+        self.state = state
+        self.limits = limits
+        self._clock_us = clock_us
+        self._time_us = 0
+        self._works: deque[Work] = deque()
+        self._condition = threading.Condition()
+        self._stopping = False
+        self._sources: dict[str, ReadAhead] = {}
+        self._checkpoint_at = time.monotonic()
+        self.listeners: list[Callable[[Published], None]] = []
+        self.published: Published = state.publish(state.storage.epoch, self._now(), None, ())
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        for entry in self.state.catalog.of(Source, Table):
+            self._open_source(entry)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finishes what is running, refuses what waits, checkpoints and closes the storage."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify()
+        self._thread.join()
+        for source in self._sources.values():
+            source.close()
+        for work in self._works:
+            work.future.set_exception(AdminShutdown("terminating connection due to administrator command"))
+        self.state.storage.close()
+
+    def submit(self, work: Work) -> Future[Any]:
+        """Queues a work; its future is done when the epoch that ran it is durable and published."""
+        with self._condition:
+            if self._stopping:
+                work.future.set_exception(AdminShutdown("the server is shutting down"))
+            else:
+                self._works.append(work)
+                self._condition.notify()
+        return work.future
+
+    def source_status(self) -> dict[str, str]:
+        """Why each stalled source is stalled, by relation id."""
+        return {name: s.failure for name, s in list(self._sources.items()) if s.failure}
+
+    # The engine's thread.
+    def _run(self) -> None:
+        while True:
+            works = self._wait()
+            if works is None:
+                return
+            started = time.monotonic()
+            self._run_works(works)
+            self._maybe_checkpoint()
+            rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)
+            if rest > 0:
+                time.sleep(rest)
+
+    def _wait(self) -> list[Work] | None:
+        """The works of the next epoch, possibly none when a source has records; None to stop."""
+        with self._condition:
+            while not self._works and not self._stopping and not self._source_ready():
+                self._condition.wait(SOURCE_POLL_S if self._sources else self.limits.checkpoint_interval_s)
+                if self._checkpoint_due():
+                    break
+            if self._stopping:
+                return None
+            works: list[Work] = []
+            while self._works and len(works) < WORKS_PER_EPOCH_MAX:
+                if self._works[0].solo and works:
+                    break
+                works.append(self._works.popleft())
+                if works[-1].solo:
+                    break
+            return works
+
+    def _source_ready(self) -> bool:
+        return any(source.peek() is not None for source in self._sources.values())
+
+    def _run_works(self, works: list[Work]) -> None:
+        """Runs the works in an epoch; when a view makes it fail, again without that view."""
+        works = [work for work in works if work.future.set_running_or_notify_cancel()]
+        while True:
+            try:
+                self._epoch(works)
+                return
+            except ViewFailure as failure:
+                if not self._stall(failure):
+                    self._refuse(works, failure.cause)
+                    return
+            except SqlError as error:
+                self._refuse(works, error)
+                return
+            except Exception as error:
+                log.exception("an epoch failed")
+                self._refuse(works, InternalError(f"internal error: {error}"))
+                return
+
+    def _epoch(self, works: list[Work]) -> None:
+        if not works and not self._source_ready():
+            return
+        epoch = Epoch(self.state, self._now())
+        answers: list[tuple[Work, Any, SqlError | None]] = []
+        delivered: list[ReadAhead] = []
+        try:
+            for work in works:
+                answers.append(self._run_one(work, epoch))
+            if not any(work.solo for work in works):
+                delivered = self._deliver(epoch)
+            if epoch.changed:
+                epoch.commit()
+            else:
+                epoch.abandon()
+        except BaseException:
+            epoch.abandon()
+            raise
+        for source in delivered:
+            source.pop()
+        if epoch.changed:
+            self._publish(epoch)
+        self._answer(answers, epoch)
+
+    def _run_one(self, work: Work, epoch: Epoch) -> tuple[Work, Any, SqlError | None]:
+        """Runs one work. A solo work that fails may have changed things: the epoch is then undone."""
+        try:
+            return work, work.run(epoch), None
+        except ViewFailure:
+            raise
+        except SqlError as error:
+            if work.solo:
+                raise
+            return work, None, error
+
+    def _deliver(self, epoch: Epoch) -> list[ReadAhead]:
+        """Takes the next batches of all sources, up to the epoch's bound of rows."""
+        taken: list[ReadAhead] = []
+        rows = 0
+        for source in self._sources.values():
+            batch = source.peek()
+            if batch is None or rows >= self.limits.epoch_rows_max:
+                continue
+            entry = epoch.catalog.by_oid(source.entry.oid)
+            if isinstance(entry, Source | Table):
+                epoch.deliver(entry, batch)
+                rows += len(batch)
+                taken.append(source)
+        return taken
+
+    def _publish(self, epoch: Epoch) -> None:
+        state = self.state
+        self.published = state.publish(
+            state.storage.epoch, epoch.context.now_us, self.published, epoch.touched
+        )
+        for listener in self.listeners:
+            listener(self.published)
+
+    def _answer(self, answers: list[tuple[Work, Any, SqlError | None]], epoch: Epoch) -> None:
+        for definition in epoch.definitions:
+            self._follow_definition(definition)
+        for work, result, error in answers:
+            if error is not None:
+                work.future.set_exception(error)
+            else:
+                work.future.set_result(result)
+
+    def _refuse(self, works: list[Work], error: BaseException) -> None:
+        for work in works:
+            if not work.future.done():
+                work.future.set_exception(error)
+
+    def _stall(self, failure: ViewFailure) -> bool:
+        """Takes failing views out of the dataflow; they keep their rows and say why they are behind."""
+        known = [name for name in failure.views if self.state.catalog.by_id(name) is not None]
+        for name in known:
+            log.error("view %s is stalled: %s", name, failure.cause.message)
+            self.state.stalled[name] = failure.cause.message
+            self.state.dataflow.remove(name)
+        return bool(known)
+
+    def _follow_definition(self, definition: Definition) -> None:
+        """Sources that came begin to be read, those that went are closed."""
+        for entry in definition.dropped:
+            source = self._sources.pop(entry.id, None)
+            if source is not None:
+                source.close()
+        for entry in definition.created:
+            if entry.id not in self._sources:
+                self._open_source(entry)
+
+    def _open_source(self, entry: object) -> None:
+        if not has_connector(entry):
+            return
+        assert isinstance(entry, Source | Table)
+        try:
+            reader = open_reader(entry, self.state.connectors)
+        except SqlError as error:
+            self.state.stalled[entry.id] = error.message
+            log.error("source %s is stalled: %s", entry.name, error.message)
+            return
+        offset = self.state.offsets.get(entry.id)
+        self._sources[entry.id] = ReadAhead(entry, reader, offset, self.limits.epoch_rows_max, self._wake)
+
+    def _wake(self) -> None:
+        with self._condition:
+            self._condition.notify()
+
+    def _now(self) -> int:
+        """µs since 1970, never going back: a clock set back does not turn time around."""
+        self._time_us = max(self._clock_us(), self._time_us + 1)
+        return self._time_us
+
+    def _checkpoint_due(self) -> bool:
+        return time.monotonic() - self._checkpoint_at >= self.limits.checkpoint_interval_s
+
+    def _maybe_checkpoint(self) -> None:
+        grown = self.state.storage.log_bytes >= self.limits.checkpoint_log_bytes
+        if grown or self._checkpoint_due():
+            self._checkpoint_at = time.monotonic()
+            self.state.storage.checkpoint()

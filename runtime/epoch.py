@@ -1,0 +1,227 @@
+"""One epoch: writes and source records in, the dataflow stepped once, everything committed at once.
+
+    epoch = Epoch(state, time_us)      storage opens epoch n + 1
+    epoch.write(changes)               tables change, their deltas are remembered
+    epoch.deliver(entry, batch)        a source's records and its new offset
+    epoch.define(definition)           relations come and go
+    epoch.commit()                     dataflow.step → views; changelog, one fsync; then visible
+
+Until `commit` returns nothing of it is visible or durable; `abandon` undoes all of it (I2, I6).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ..operators.node import EpochContext, RowError
+from ..operators.scan import Scan
+from ..operators.zset import ZSet, concat
+from ..planner.define import Definition
+from ..planner.define_alter import reshaped_rows
+from ..sql.catalog import Catalog
+from ..sql.catalog_rows import catalog_rows
+from ..sql.entries import MaterializedView, Source, Table
+from ..storage.textform import TextSettings, format_text
+from .relations import ReadContext
+from .source import SourceBatch, SourceError
+from .state import CATALOG, ERRORS, SEQUENCES, State, table_spec
+from .upsert import upsert_changes
+from .views import add_view, rebuild_dataflow
+from .writes import RowChanges
+
+FORGET = b""
+"""As an offset: the source is gone."""
+
+
+class Epoch:
+    """The open epoch of a `State`. Ends with `commit` or `abandon`."""
+
+    def __init__(self, state: State, time_us: int) -> None:
+        self.state = state
+        self.number = state.storage.begin()
+        self.errors: list[RowError] = []
+        self.context = EpochContext(self.number, time_us, errors=self.errors)
+        self.catalog: Catalog = state.catalog
+        self.changed = False
+        self._catalog_before = state.catalog
+        self._inputs: defaultdict[str, list[ZSet]] = defaultdict(list)
+        self._offsets: dict[str, bytes] = {}
+        self._offsets_before = dict(state.offsets)
+        self.definitions: list[Definition] = []
+        self.touched: set[str] = set()
+
+    def read_context(self) -> ReadContext:
+        return ReadContext(EpochContext(self.number, self.context.now_us))
+
+    def write(self, changes: RowChanges) -> None:
+        """Applies what a statement does to one table."""
+        removed, inserted = len(changes.removed[0]), len(changes.inserted[0])
+        if not removed and not inserted:
+            return
+        columns = changes.inserted
+        if removed:
+            columns = [
+                pa.concat_arrays([a, b]) for a, b in zip(changes.removed, changes.inserted, strict=True)
+            ]
+        weights = np.ones(removed + inserted, np.int64)
+        weights[:removed] = -1
+        self._change(changes.table, columns, weights)
+
+    def deliver(self, entry: Source | Table, batch: SourceBatch) -> None:
+        """Takes a source's next records; its offset commits with them."""
+        self.state.offsets[entry.id] = self._offsets[entry.id] = batch.offset
+        self.changed = True
+        self._record_source_errors(entry, batch.errors)
+        if not len(batch):
+            return
+        if isinstance(entry, Source):
+            self._inputs[entry.id].append(ZSet.inserts(entry.schema, batch.columns))
+            return
+        columns, weights = upsert_changes(entry, batch, self.state)
+        if len(weights):
+            self._change(entry, columns, weights)
+
+    def _change(self, table: Table, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
+        self.state.tables[table.id].apply(columns, weights)
+        self._inputs[table.id].append(ZSet(table.schema, tuple(columns), weights))
+        self.touched.add(table.id)
+        self.changed = True
+
+    def define(self, definition: Definition) -> None:
+        """Makes a definition's new relations and forgets its dropped ones.
+
+        Raises SqlError when a new view cannot be filled; the epoch must then be abandoned.
+        """
+        self.changed = True
+        self._step()
+        for entry in definition.dropped:
+            self._drop(entry)
+        self.definitions.append(definition)
+        self.catalog = self.state.catalog = definition.catalog
+        for old, new in definition.reshaped:
+            self._reshape(old, new)
+        for entry in definition.created:
+            if isinstance(entry, Table):
+                self.state.tables[entry.id] = self.state.storage.table(entry.id, table_spec(entry))
+                self.touched.add(entry.id)
+            elif isinstance(entry, MaterializedView):
+                add_view(self.state, entry, self.context, self._backfill)
+                self.touched.add(entry.id)
+
+    def _backfill(self, scan: Scan) -> ZSet:
+        return self.state.content(scan, self.read_context())
+
+    def _drop(self, entry: object) -> None:
+        state = self.state
+        if isinstance(entry, MaterializedView):
+            for name in state.dataflow.remove(entry.id):
+                state.storage.drop(name)
+            self._forget_errors(entry.oid)
+        elif isinstance(entry, Table):
+            state.storage.drop(entry.id)
+        if isinstance(entry, Table | Source) and entry.id in state.offsets:
+            self._offsets[entry.id] = FORGET
+            del state.offsets[entry.id]
+        if isinstance(entry, Table | MaterializedView):
+            state.tables.pop(entry.id, None)
+            state.stalled.pop(entry.id, None)
+            self.touched.add(entry.id)
+
+    def _reshape(self, old: Table, new: Table) -> None:
+        """A table whose columns changed: the same rows in a table of the new shape."""
+        rows = self.state.tables[old.id].scan()[0]
+        self.state.storage.drop(old.id)
+        table = self.state.storage.table(new.id, table_spec(new))
+        self.state.tables[new.id] = table
+
+        table.upsert(reshaped_rows(old, new, rows, self.context, self.catalog))
+        self.touched.add(new.id)
+
+    def commit(self) -> None:
+        """Steps the dataflow, makes everything durable, publishes nothing yet.
+
+        Raises DiskFull, IoError or whatever an operator raised; then call `abandon`.
+        """
+        self._step()
+        self._write_errors()
+        self._write_sequences()
+        if self.catalog is not self._catalog_before:
+            self._write_catalog()
+        self.state.storage.commit(self._offsets)
+
+    def _step(self) -> None:
+        if not self._inputs:
+            return
+        inputs = {name: concat(parts[0].schema, parts) for name, parts in self._inputs.items()}
+        self._inputs.clear()
+        outputs = self.state.dataflow.step(self.context, inputs)
+        self.touched.update(outputs)
+
+    def abandon(self) -> None:
+        """Undoes everything since the epoch began."""
+        state = self.state
+        state.storage.rollback()
+        state.catalog = self._catalog_before
+        state.offsets = self._offsets_before
+        if self.definitions:
+            rebuild_dataflow(state)
+
+    def _record_source_errors(self, entry: Source | Table, errors: Sequence[SourceError]) -> None:
+        if errors:
+            rows = [(entry.oid, "decode", e.code, e.message, e.position, e.raw) for e in errors]
+            self._apply_errors(rows, np.ones(len(rows), np.int64))
+
+    def _write_errors(self) -> None:
+        for error in self.errors:
+            relation, _, operator = error.operator.partition("/")
+            texts = _row_texts(error.rows)
+            oid = int(relation[1:]) if relation[1:].isdigit() else 0
+            rows = [(oid, operator, error.code, error.message, "", text) for text in texts]
+            self._apply_errors(rows, error.rows.weights)
+        self.errors.clear()
+
+    def _apply_errors(self, rows: list[tuple[int, str, str, str, str, str]], weights: np.ndarray) -> None:
+        table = self.state.tables[ERRORS]
+        columns = [
+            pa.array([row[i] for row in rows], type_.arrow) for i, type_ in enumerate(table.spec.schema.types)
+        ]
+        table.apply(columns, weights)
+        self.touched.add(ERRORS)
+
+    def _forget_errors(self, oid: int) -> None:
+        table = self.state.tables[ERRORS]
+        _, positions = table.matches(0, [pa.array([oid])])
+        if len(positions):
+            table.delete(positions)
+            self.touched.add(ERRORS)
+
+    def _write_sequences(self) -> None:
+        moved = self.state.sequences.take_moved()
+        if moved:
+            columns = [pa.array(list(moved.keys()), pa.int64()), pa.array(list(moved.values()), pa.int64())]
+            self.state.tables[SEQUENCES].upsert(columns)
+
+    def _write_catalog(self) -> None:
+        table = self.state.tables[CATALOG]
+        new = {row[0]: row for row in catalog_rows(self.catalog)}
+        stored = {row[0]: row for row in zip(*(c.to_pylist() for c in table.scan()[0]), strict=True)}
+        gone = [oid for oid in stored if oid not in new]
+        if gone:
+            table.delete(table.lookup([pa.array(gone, pa.int64())]))
+        fresh = [row for oid, row in new.items() if stored.get(oid) != row]
+        if fresh:
+            types = table.spec.schema.types
+            table.upsert([pa.array([row[i] for row in fresh], t.arrow) for i, t in enumerate(types)])
+
+
+def _row_texts(rows: ZSet) -> list[str]:
+    """Each row as one text, values by PostgreSQL's text forms in parentheses."""
+    columns = [
+        format_text(column.type, values, TextSettings()).to_pylist()
+        for column, values in zip(rows.schema, rows.columns, strict=True)
+    ]
+    return ["(" + ",".join("" if v is None else v for v in row) + ")" for row in zip(*columns, strict=True)]

@@ -1,0 +1,50 @@
+"""Rows of a relation for a query: from a snapshot, from a source read again, or from the system.
+
+A plan asks for the content of each of its `Scan`s; `SnapshotReader` answers from one `Published`, so
+that all relations of a query are of one moment (I2). A transaction's own writes lie over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..operators.scan import Scan
+from ..operators.zset import ZSet
+from ..planner.key_lookup import KeyLookup
+from ..sql.catalog import Catalog
+from .overlay import TableOverlay
+from .published import Published
+from .relations import ReadContext, key_values, relation_rows
+from .source import Connectors
+
+
+@dataclass(slots=True)
+class SnapshotReader:
+    """Contents as of `published`, under a transaction's overlays (by relation id)."""
+
+    published: Published
+    connectors: Connectors
+    read: ReadContext
+    catalog: Catalog
+    overlays: Mapping[str, TableOverlay] = field(default_factory=dict)
+
+    def __call__(self, scan: Scan) -> ZSet:
+        overlay = self.overlays.get(scan.relation)
+        if overlay is not None:
+            return self._from_overlay(scan, overlay)
+        table = self.published.tables.get(scan.relation)
+        if table is None:
+            return relation_rows(scan, self.catalog, self.published.offsets, self.connectors, self.read)
+        if isinstance(scan, KeyLookup):
+            positions = table.lookup(key_values(scan, self.read))
+            positions = positions[positions >= 0]
+            return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
+        columns, weights = table.scan()
+        return ZSet(scan.schema_, tuple(columns), weights)
+
+    def _from_overlay(self, scan: Scan, overlay: TableOverlay) -> ZSet:
+        if isinstance(scan, KeyLookup):
+            positions = overlay.lookup(key_values(scan, self.read))
+            return ZSet.inserts(scan.schema_, overlay.take(positions[positions >= 0]))
+        return overlay.content()

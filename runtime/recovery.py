@@ -1,0 +1,103 @@
+"""From a data directory to a running `State`: catalogue, tables, views, sources.
+
+The catalogue is rows of a system table. Views are bound again from their SQL; their operators find
+their state by name. A view whose stored state no longer has the shape its plan wants is filled anew
+from its inputs; one that no longer binds is stalled with the reason, its rows readable as they were.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from ..operators.dataflow import Dataflow
+from ..operators.node import EpochContext
+from ..sql.catalog import Catalog
+from ..sql.catalog_rows import catalog_from_rows
+from ..sql.entries import MaterializedView, Table
+from ..sql.system import SYSTEM_RELATIONS
+from ..storage.commit import Storage
+from ..storage.errors import SqlError
+from ..storage.table import StateTable, TableSpec
+from .epoch import Epoch
+from .sequences import Sequences
+from .source import Connectors
+from .state import (
+    CATALOG,
+    CATALOG_SPEC,
+    ERRORS,
+    ERRORS_SPEC,
+    SEQUENCES,
+    SEQUENCES_SPEC,
+    State,
+    highest_row_id,
+    table_spec,
+)
+from .views import add_view
+
+log = logging.getLogger("millpond.recovery")
+
+
+def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
+    """The state of the last committed epoch, ready to run."""
+    initial = Catalog.initial(SYSTEM_RELATIONS)
+    state = State(storage, connectors, initial, None)  # pyright: ignore[reportArgumentType]
+    state.dataflow = Dataflow(state)
+    for name, spec in ((CATALOG, CATALOG_SPEC), (ERRORS, ERRORS_SPEC), (SEQUENCES, SEQUENCES_SPEC)):
+        state.tables[name] = storage.table(name, spec)
+    state.catalog = _catalog(state.tables[CATALOG], initial)
+    state.offsets = dict(storage.sources)
+    state.sequences = _sequences(state.tables[SEQUENCES])
+    for table in state.catalog.of(Table):
+        assert isinstance(table, Table)
+        state.tables[table.id] = stored = storage.table(table.id, table_spec(table))
+        if table.has_row_id:
+            state.row_ids[table.id] = highest_row_id(stored)
+    for view in state.catalog.of(MaterializedView):
+        assert isinstance(view, MaterializedView)
+        _recover_view(state, view, time_us)
+    return state
+
+
+def _catalog(table: StateTable, initial: Catalog) -> Catalog:
+    columns, _ = table.scan()
+    rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return catalog_from_rows(rows, initial)
+
+
+def _sequences(table: StateTable) -> Sequences:
+    columns, _ = table.scan()
+    return Sequences(dict(zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)))
+
+
+def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
+    context = EpochContext(state.storage.epoch, time_us, errors=[])
+    stale_before = set(state.storage.stale)
+    try:
+        add_view(state, view, context, None)
+    except SqlError as error:
+        _stall(state, view, error.message)
+        return
+    if state.storage.stale - stale_before:
+        _refill(state, view, time_us)
+
+
+def _refill(state: State, view: MaterializedView, time_us: int) -> None:
+    """The view's state has another shape than its plan: forget it and compute it from the inputs."""
+    log.warning("view %s is computed anew: its stored state has another shape", view.name)
+    epoch = Epoch(state, time_us)
+    try:
+        for name in state.dataflow.remove(view.id):
+            state.storage.drop(name)
+        add_view(state, view, epoch.context, lambda scan: state.content(scan, epoch.read_context()))
+        epoch.changed = True
+        epoch.commit()
+    except SqlError as error:
+        epoch.abandon()
+        _stall(state, view, error.message)
+
+
+def _stall(state: State, view: MaterializedView, reason: str) -> None:
+    log.error("view %s is stalled: %s", view.name, reason)
+    state.stalled[view.id] = reason
+    if view.id in state.storage.names():
+        state.tables[view.id] = state.storage.table(view.id, TableSpec(view.schema, view.key))

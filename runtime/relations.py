@@ -1,0 +1,94 @@
+"""Relations that are not stored, and what reading any relation needs.
+
+A source's content is its records up to the committed offset, read again from its connector; a system
+relation is computed from the catalogue and live facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from ..operators.evaluate import evaluate
+from ..operators.node import EpochContext
+from ..operators.scan import Scan
+from ..operators.zset import ZSet, concat
+from ..planner.key_lookup import KeyLookup
+from ..sql.catalog import Catalog
+from ..sql.entries import Relation, Source, Table
+from ..sql.system import SystemContext, system_rows
+from ..storage.schema import Schema
+from .source import Connectors, SourceReader
+
+
+@dataclass(slots=True)
+class ReadContext:
+    """What reading needs besides the data: the expression context, and what the system relations show."""
+
+    context: EpochContext
+    search_path: tuple[str, ...] = ("public",)
+    live: Mapping[str, object] = field(default_factory=dict)
+    """Providers of live facts (sessions, sources, progress) by name, for system relations."""
+
+    def entry(self, catalog: Catalog, relation: str) -> Relation:
+        """The catalogue entry with this id."""
+        found = catalog.by_oid(int(relation[1:]))
+        assert isinstance(found, Relation), relation
+        return found
+
+    def system(self, catalog: Catalog) -> SystemContext:
+        return SystemContext(catalog, self.search_path, self.context.session, self.live)
+
+
+def key_values(scan: KeyLookup, read: ReadContext) -> list[pa.Array]:
+    """The key columns to look up, one row a key. A key with NULL is dropped: it equals nothing."""
+    rows = [[evaluate(expr, [], 1, read.context) for expr in key] for key in scan.keys]
+    columns = [pa.concat_arrays([row[i] for row in rows]) for i in range(len(scan.key_ or ()))]
+    nulls = np.zeros(len(rows), np.bool_)
+    for column in columns:
+        if column.null_count:
+            nulls |= column.is_null().to_numpy(zero_copy_only=False)
+    if nulls.any():
+        columns = [column.take(pa.array(np.flatnonzero(~nulls))) for column in columns]
+    return columns
+
+
+def relation_rows(
+    scan: Scan, catalog: Catalog, offsets: Mapping[str, bytes], connectors: Connectors, read: ReadContext
+) -> ZSet:
+    """Rows of a relation that is not stored: a source up to its offset, or a system relation."""
+    entry = read.entry(catalog, scan.relation)
+    if isinstance(entry, Source):
+        return replay(entry, offsets, connectors)
+    return ZSet.inserts(scan.schema_, system_rows(entry, read.system(catalog)))
+
+
+def replay(entry: Source, offsets: Mapping[str, bytes], connectors: Connectors) -> ZSet:
+    """The whole content of a source: its records up to the committed offset, read again."""
+    until = offsets.get(entry.id)
+    if until is None:
+        return ZSet.empty(entry.schema)
+    reader = open_reader(entry, connectors)
+    try:
+        parts = [ZSet.inserts(entry.schema, batch.columns) for batch in reader.replay(until) if len(batch)]
+    finally:
+        reader.close()
+    return concat(entry.schema, parts)
+
+
+def open_reader(entry: Source | Table, connectors: Connectors) -> SourceReader:
+    """The connector of a source, or of a table with one, at work."""
+    options = dict(entry.options)
+    return connectors.find(options.get("connector", "")).open(entry.schema, options)
+
+
+def has_connector(entry: object) -> bool:
+    return isinstance(entry, Source | Table) and "connector" in entry.options
+
+
+def connector_columns(options: dict[str, str], connectors: Connectors) -> Schema | None:
+    """Checks a source's options; the columns its connector has of its own, if any."""
+    return connectors.find(options["connector"]).columns(options)

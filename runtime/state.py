@@ -1,0 +1,114 @@
+"""`State`: what the engine's thread owns, and how the content of any relation is obtained from it.
+
+Only that thread touches a `State`. Everyone else reads `Published`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..operators.dataflow import Dataflow
+from ..operators.scan import Scan
+from ..operators.zset import ZSet
+from ..planner.key_lookup import KeyLookup
+from ..sql.catalog import Catalog
+from ..sql.entries import MaterializedView, Relation, Table
+from ..storage.commit import Storage
+from ..storage.schema import Schema
+from ..storage.table import StateTable, TableSpec
+from ..storage.types import INT8, TEXT
+from .published import Published
+from .relations import ReadContext, key_values, relation_rows
+from .sequences import Sequences
+from .source import Connectors
+
+CATALOG = "system/catalog"
+ERRORS = "system/errors"
+SEQUENCES = "system/sequences"
+
+CATALOG_SPEC = TableSpec(
+    Schema.of(oid=INT8, kind=TEXT, schema_name=TEXT, name=TEXT, description=TEXT), key=(0,)
+)
+ERRORS_SPEC = TableSpec(
+    Schema.of(relation_oid=INT8, operator=TEXT, code=TEXT, message=TEXT, position=TEXT, row=TEXT),
+    key=None,
+    indexes=((0,),),
+)
+SEQUENCES_SPEC = TableSpec(Schema.of(oid=INT8, next_value=INT8), key=(0,))
+
+
+@dataclass(slots=True)
+class State:
+    """Storage, catalogue and dataflow as of the last commit, or of the epoch that is open."""
+
+    storage: Storage
+    connectors: Connectors
+    catalog: Catalog
+    dataflow: Dataflow
+    tables: dict[str, StateTable] = field(default_factory=dict)
+    """By relation id: rows of tables and materialized views, and the system's own stores."""
+    offsets: dict[str, bytes] = field(default_factory=dict)
+    stalled: dict[str, str] = field(default_factory=dict)
+    sequences: Sequences = field(default_factory=lambda: Sequences({}))
+    row_ids: dict[str, int] = field(default_factory=dict)
+    """The next hidden row id of each table that has them."""
+
+    def table(self, name: str, spec: TableSpec) -> StateTable:
+        """A state table, new or recovered (`OpenContext`); those of relations can be read by anyone."""
+        table = self.storage.table(name, spec)
+        if self.catalog.by_id(name) is not None or name.startswith("system/"):
+            self.tables[name] = table
+        return table
+
+    def content(self, scan: Scan, read: ReadContext) -> ZSet:
+        """The current rows of a relation, this epoch's writes included."""
+        table = self.tables.get(scan.relation)
+        if table is None:
+            return relation_rows(scan, self.catalog, self.offsets, self.connectors, read)
+        if isinstance(scan, KeyLookup):
+            positions = table.lookup(key_values(scan, read))
+            positions = positions[positions >= 0]
+            return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
+        columns, weights = table.scan()
+        return ZSet(scan.schema_, tuple(columns), weights)
+
+    def draw_row_ids(self, table: Table, count: int) -> int:
+        """The first of `count` fresh row ids of `table`."""
+        first = self.row_ids.get(table.id, 1)
+        self.row_ids[table.id] = first + count
+        return first
+
+    def publish(
+        self, number: int, time_us: int, before: Published | None, touched: Iterable[str]
+    ) -> Published:
+        """The state readers see from now on; snapshots of untouched tables are those of `before`."""
+        if before is None:
+            tables = {name: table.snapshot() for name, table in self.tables.items()}
+        else:
+            tables = dict(before.tables)
+            for name in touched:
+                if name in self.tables:
+                    tables[name] = self.tables[name].snapshot()
+                else:
+                    tables.pop(name, None)
+        return Published(number, time_us, self.catalog, tables, dict(self.offsets), dict(self.stalled))
+
+
+def table_spec(table: Table) -> TableSpec:
+    """How a table's rows are kept: by primary key, with an index for every UNIQUE constraint."""
+    return TableSpec(table.schema, table.key, tuple(unique.columns for unique in table.uniques))
+
+
+def stored_relations(catalog: Catalog) -> Iterable[Relation]:
+    """Tables and materialized views, in the order they were created."""
+    return (e for e in catalog.of(Table, MaterializedView) if isinstance(e, Relation))
+
+
+def highest_row_id(table: StateTable) -> int:
+    """The first row id that no row of `table` has; its row id is the last column."""
+    columns, _ = table.scan()
+    ids = np.asarray(columns[-1].to_numpy(zero_copy_only=False))
+    return int(ids.max()) + 1 if len(ids) else 1

@@ -1,0 +1,142 @@
+"""`Transaction`: what one client's transaction block sees and has done.
+
+It reads one snapshot throughout. Its writes lie in overlays, its definitions in a catalogue of its own,
+until COMMIT submits both as one work; ROLLBACK just forgets them. A materialized view that depends on
+something the transaction changed is read as its query, so its own writes are seen through every view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..planner.define import Definition
+from ..sql.catalog import Catalog
+from ..sql.entries import MaterializedView, Table, View
+from ..storage.errors import InvalidSavepoint
+from .overlay import TableOverlay
+from .published import Published
+from .relations import ReadContext
+from .works import CommitWork
+from .writes import RowChanges
+
+
+@dataclass(slots=True)
+class _Savepoint:
+    name: str
+    catalog: Catalog
+    definitions: int
+    overlays: dict[str, TableOverlay]
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open transaction, explicit or implicit."""
+
+    published: Published
+    read_only: bool = False
+    explicit: bool = True
+    catalog: Catalog = field(init=False)
+    overlays: dict[str, TableOverlay] = field(default_factory=dict)
+    definitions: list[Definition] = field(default_factory=list)
+    _savepoints: list[_Savepoint] = field(default_factory=list)
+    _row_ids: int = 0
+    _reading: tuple[object, Catalog] | None = None
+
+    def __post_init__(self) -> None:
+        self.catalog = self.published.catalog
+
+    @property
+    def dirty(self) -> bool:
+        return bool(self.overlays or self.definitions)
+
+    def overlay(self, table: Table) -> TableOverlay:
+        """The overlay of a table, begun when the table is first written."""
+        found = self.overlays.get(table.id)
+        if found is None:
+            found = TableOverlay(table, self.published.tables.get(table.id))
+            self.overlays[table.id] = found
+        return found
+
+    def write(self, changes: RowChanges) -> None:
+        self.overlay(changes.table).apply(changes)
+
+    def define(self, definition: Definition) -> None:
+        self.catalog = definition.catalog
+        self.definitions.append(definition)
+        for entry in definition.dropped:
+            self.overlays.pop(entry.id, None)
+        for entry in definition.created:
+            if isinstance(entry, Table):
+                self.overlays[entry.id] = TableOverlay(entry, None)
+
+    def draw_row_ids(self, count: int) -> int:
+        """Provisional ids are negative; the engine draws the real ones at commit."""
+        self._row_ids -= count
+        return self._row_ids
+
+    def reading_catalog(self) -> Catalog:
+        """The catalogue to plan queries with: changed views stand as plain views."""
+        state = (self.catalog.version, len(self.overlays))
+        if not self.dirty:
+            return self.catalog
+        if self._reading is None or self._reading[0] != state:
+            changed = [int(name[1:]) for name in self.overlays]
+            created = {e.oid for d in self.definitions for e in d.created if isinstance(e, MaterializedView)}
+            affected = {e.oid for e in self.catalog.dependents_closure(changed)} | created
+            plain = [
+                _as_plain_view(entry)
+                for entry in self.catalog.of(MaterializedView)
+                if entry.oid in affected and isinstance(entry, MaterializedView)
+            ]
+            self._reading = (state, self.catalog.with_all(plain))
+        return self._reading[1]
+
+    def savepoint(self, name: str) -> None:
+        overlays = {table: overlay.copy() for table, overlay in self.overlays.items()}
+        self._savepoints.append(_Savepoint(name, self.catalog, len(self.definitions), overlays))
+
+    def release(self, name: str) -> None:
+        del self._savepoints[self._find(name) :]
+
+    def rollback_to(self, name: str) -> None:
+        """Back to the savepoint, which stays. Raises InvalidSavepoint."""
+        position = self._find(name)
+        del self._savepoints[position + 1 :]
+        saved = self._savepoints[position]
+        self.catalog = saved.catalog
+        del self.definitions[saved.definitions :]
+        self.overlays = {table: overlay.copy() for table, overlay in saved.overlays.items()}
+        self._reading = None
+
+    def _find(self, name: str) -> int:
+        for i in range(len(self._savepoints) - 1, -1, -1):
+            if self._savepoints[i].name == name:
+                return i
+        raise InvalidSavepoint(f'savepoint "{name}" does not exist')
+
+    def commit_work(self, read: ReadContext) -> CommitWork | None:
+        """What the engine must do to make it durable; None when there is nothing."""
+        if not self.dirty:
+            return None
+        overlays: Sequence[TableOverlay] = list(self.overlays.values())
+        return CommitWork(
+            solo=bool(self.definitions),
+            overlays=overlays,
+            definitions=tuple(self.definitions),
+            catalog_version=self.published.catalog.version,
+            read=read,
+        )
+
+
+def _as_plain_view(view: MaterializedView) -> View:
+    return View(
+        view.oid,
+        view.schema_name,
+        view.name,
+        definition=view.definition,
+        dependencies=view.dependencies,
+        schema=view.schema,
+        query=view.query,
+        search_path=view.search_path,
+    )
