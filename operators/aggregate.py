@@ -1,42 +1,34 @@
-"""`Aggregate`: GROUP BY with aggregate functions."""
+"""`Aggregate`: GROUP BY with aggregate functions.
+
+Derivation: a group's row keeps count(*) and the state of each call; a delta touches the rows of its
+groups only. The output changes by −(old result) + (new result) of each group whose result differs; a
+group ends when its count reaches 0. The calls are in `aggregate_linear.py` and `aggregate_ordered.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
+from ..storage.errors import SqlError
 from ..storage.schema import Column, Schema
-from ..storage.types import Type
-from .expr import Expr
-from .node import EpochContext, Node, OpenContext, Operator
+from ..storage.table import StateTable, TableSpec
+from ..storage.types import INT8
+from .aggregate_calls import AggregateCall, Groups, Measure, MeasureContext, Slots
+from .aggregate_linear import open_linear
+from .aggregate_ordered import open_ordered
+from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
+from .differing import differing
+from .evaluate import evaluate_rows
+from .expr import ColumnRef, Expr
+from .node import EpochContext, Node, OpenContext, Operator, RowError
 from .shape import computed_columns
-from .sorting import SortKey
-from .zset import ZSet
+from .zset import ZSet, concat
 
-if TYPE_CHECKING:
-    from .functions.aggregates import AggregateFunction
-
-
-@dataclass(frozen=True)
-class AggregateCall:
-    """One aggregate: `function(DISTINCT args ORDER BY order) FILTER (WHERE filter)`.
-
-    `args` and `filter` are over the input row, `order` names columns of the input row. `type` is the
-    result type for these argument types.
-    """
-
-    function: AggregateFunction
-    args: tuple[Expr, ...]
-    type: Type
-    name: str
-    distinct: bool = False
-    filter: Expr | None = None
-    order: tuple[SortKey, ...] = ()
-
-    @property
-    def column(self) -> Column:
-        return Column(self.name, self.type, self.function.name != "count")
+__all__ = ["Aggregate", "AggregateCall"]
 
 
 @dataclass(frozen=True)
@@ -53,15 +45,209 @@ class Aggregate(Node):
 
     @property
     def schema(self) -> Schema:
-        groups = computed_columns(self.groups, self.names, self.input.schema)
-        return Schema(groups + tuple(call.column for call in self.calls))
+        return Schema(self.group_schema.columns + tuple(call.column for call in self.calls))
+
+    @property
+    def group_schema(self) -> Schema:
+        """The columns of `groups`."""
+        return Schema(computed_columns(self.groups, self.names, self.input.schema))
 
     @property
     def key(self) -> tuple[int, ...] | None:
         return tuple(range(len(self.groups)))
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        raise NotImplementedError
+        plan = _plan(self, None)
+        columns, kept = evaluate_rows(plan.exprs, inputs[0], context, "Aggregate")
+        width = len(self.groups)
+        ids, first = group_rows(columns[:width], self.group_schema.types, len(kept))
+        live = sum_by(ids, kept.weights, len(first)) > 0
+        groups = max(len(first), 0 if width else 1)
+        results: list[pa.Array] = []
+        for measure, slots in plan.measures:
+            poll(context)
+            results.append(measure.whole(slots.rows(columns, kept.weights, ids), groups))
+        output = (*gather(columns[:width], first), *results)
+        rows = ZSet(self.schema, output, np.ones(groups, np.int64))
+        return rows.filter(live) if width else rows
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        plan, keys = _plan(self, context), self.group_schema
+        columns = [*keys.columns, Column("rows", INT8, False)]
+        for number, (measure, _) in enumerate(plan.measures):
+            types = enumerate(measure.accumulators)
+            columns.extend(Column(f"state{number}_{i}", type_) for i, type_ in types)
+        table = context.table("groups", TableSpec(Schema(tuple(columns)), tuple(range(len(keys)))))
+        return _Aggregate(self.schema, keys, plan, table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to compute of each input row, and which call reads which of it."""
+
+    exprs: tuple[Expr, ...]
+    measures: tuple[tuple[Measure, Slots], ...]
+
+
+def _plan(node: Aggregate, context: OpenContext | None) -> _Plan:
+    exprs = list(node.groups)
+    slots_of: dict[Expr, int] = {}
+
+    def slot(expr: Expr) -> int:
+        if expr not in slots_of:
+            slots_of[expr] = len(exprs)
+            exprs.append(expr)
+        return slots_of[expr]
+
+    input_schema, measures = node.input.schema, list[tuple[Measure, Slots]]()
+    for number, call in enumerate(node.calls):
+        place = MeasureContext(context, number, node.group_schema, node.input.append_only, input_schema)
+        measure = open_linear(call, place) if call.function.kind == "linear" else open_ordered(call, place)
+        order = () if call.function.kind == "linear" or call.function.monotone else call.order
+        slots = Slots(
+            tuple(slot(arg) for arg in call.guarded_args),
+            None if call.filter is None else slot(call.filter),
+            tuple(slot(ColumnRef(key.column, input_schema[key.column].type)) for key in order),
+        )
+        measures.append((measure, slots))
+    return _Plan(tuple(exprs), tuple(measures))
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """Output of some groups: result columns, and which groups show."""
+
+    columns: list[pa.Array]
+    live: BoolArray
+
+
+@dataclass(slots=True)
+class _Aggregate:
+    schema: Schema
+    keys: Schema
+    plan: _Plan
+    table: StateTable
+
+    @property
+    def due(self) -> bool:
+        """A grand total is there from the first step on, with or without rows."""
+        return not len(self.keys) and len(self.table) == 0
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        columns, kept = evaluate_rows(self.plan.exprs, deltas[0], context, "Aggregate")
+        if not len(kept) and not self.due:
+            return ZSet.empty(self.schema)
+        groups, ids, positions = self._groups(columns, len(kept))
+        old = self.table.take(positions[: groups.known], range(len(self.keys), len(self.table.spec.schema)))
+        change = sum_by(ids, kept.weights, groups.count)
+        counts = change.copy()
+        if groups.known:
+            counts[: groups.known] += old[0].to_numpy()
+        new, place = list[list[pa.Array]](), 1
+        for measure, slots in self.plan.measures:
+            poll(context)
+            state = old[place : place + len(measure.accumulators)]
+            new.append(measure.update(slots.rows(columns, kept.weights, ids), groups, state))
+            place += len(measure.accumulators)
+        delta = self._delta(groups, old, counts, new, context)
+        self._store(groups, positions, counts, new)
+        return delta
+
+    def _groups(self, columns: Sequence[pa.Array], length: int) -> tuple[Groups, Int64Array, Int64Array]:
+        """The touched groups, the group of each row, the table position of each group (known ones first)."""
+        width = len(self.keys)
+        ids, first = group_rows(columns[:width], self.keys.types, length)
+        count = len(first) if width else 1
+        keys = gather(columns[:width], first)
+        positions = self.table.lookup(keys, count)
+        unknown = positions < 0
+        known = count - int(unknown.sum())
+        if 0 < known < count:
+            order = np.argsort(unknown, kind="stable")
+            ranks = np.empty(count, np.int64)
+            ranks[order] = np.arange(count)
+            keys, ids, positions = gather(keys, order), ranks[ids], positions[order]
+        return Groups(keys, count, known), ids, positions
+
+    def _delta(
+        self,
+        groups: Groups,
+        old: list[pa.Array],
+        counts: Int64Array,
+        new: list[list[pa.Array]],
+        context: EpochContext,
+    ) -> ZSet:
+        """−old +new of the groups whose output differs."""
+        known, shown = groups.known, not len(self.keys)
+        states, place = list[list[pa.Array]](), 1
+        for measure, _ in self.plan.measures:
+            states.append(old[place : place + len(measure.accumulators)])
+            place += len(measure.accumulators)
+        keys = [key.slice(0, known) for key in groups.keys]
+        was = old[0].to_numpy() > 0 if known else np.zeros(0, np.bool_)
+        before = self._results(states, keys, was | shown, -1, context)
+        after = self._results(new, groups.keys, (counts > 0) | shown, 1, context)
+        changed = np.zeros(known, np.bool_)
+        for a, b in zip(before.columns, after.columns, strict=True):
+            changed |= differing(a, b.slice(0, known))
+        changed |= before.live != after.live[:known]
+        removed = np.flatnonzero(before.live & changed)
+        added = np.flatnonzero(
+            after.live & np.concatenate([changed, np.ones(groups.count - known, np.bool_)])
+        )
+        parts = [
+            self._rows(groups, before, removed, -1),
+            self._rows(groups, after, added, 1),
+        ]
+        return concat(self.schema, parts)
+
+    def _rows(self, groups: Groups, results: _Results, positions: Int64Array, weight: int) -> ZSet:
+        columns = [*groups.keys, *results.columns]
+        if len(positions) != groups.count or len(results.live) != groups.count:
+            columns = gather(columns, positions)
+        return ZSet(self.schema, tuple(columns), np.full(len(positions), weight, np.int64))
+
+    def _results(
+        self,
+        states: list[list[pa.Array]],
+        keys: list[pa.Array],
+        live: BoolArray,
+        sign: int,
+        context: EpochContext,
+    ) -> _Results:
+        """The calls' results; a group whose result fails is recorded and does not show."""
+        columns: list[pa.Array] = []
+        for (measure, _), state in zip(self.plan.measures, states, strict=True):
+            try:
+                columns.append(measure.finish(state))
+            except SqlError as error:
+                if context.errors is None or error.rows is None:
+                    raise
+                good = np.ones(len(live), np.bool_)
+                good[error.rows] = False
+                failed = np.flatnonzero(live & ~good)
+                rows = ZSet(self.keys, tuple(gather(keys, failed)), np.full(len(failed), sign, np.int64))
+                context.errors.append(RowError("Aggregate", error.code, error.message, rows))
+                live = live & good
+                columns.append(_finish_some(measure, state, good))
+        return _Results(columns, live)
+
+    def _store(
+        self, groups: Groups, positions: Int64Array, counts: Int64Array, new: list[list[pa.Array]]
+    ) -> None:
+        columns = [*groups.keys, pa.array(counts), *(column for state in new for column in state)]
+        kept = np.flatnonzero(counts) if len(self.keys) else np.arange(1)
+        if len(kept) < groups.count:
+            columns = gather(columns, kept)
+        if len(kept):
+            self.table.upsert(columns)
+        gone = positions[(counts == 0) & (positions >= 0)]
+        if len(gone) and len(self.keys):
+            self.table.delete(gone)
+
+
+def _finish_some(measure: Measure, state: Sequence[pa.Array], good: BoolArray) -> pa.Array:
+    """Results of the good groups, NULL for the others."""
+    kept = np.flatnonzero(good)
+    results = measure.finish(gather(state, kept))
+    return results.take(pa.array(np.cumsum(good) - 1, mask=~good))

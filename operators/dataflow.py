@@ -1,42 +1,254 @@
-"""`Dataflow`: operators wired up, one epoch at a time; and `run`, a plan computed once."""
+"""`Dataflow`: operators wired up, one epoch at a time; and `run`, a plan computed once.
+
+An operator is shared by all views that contain an equal sub-plan (equal fingerprint). The tables of
+an operator are named by the fingerprint too, so that after a restart, with views added in any order or
+some of them gone, an operator finds its state. Only the table of a view itself bears the view's name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from .node import EpochContext, Node, OpenContext
+from ..storage.errors import QueryCanceled, SqlError
+from ..storage.schema import Schema
+from ..storage.table import StateTable, TableSpec
+from .fingerprint import fingerprint
+from .materialize import VIEW_TABLE, Materialize
+from .node import EpochContext, Node, OpenContext, Operator
 from .scan import Scan
 from .zset import ZSet
 
+Backfill = Callable[[Scan], ZSet]
+
+
+class ViewFailure(SqlError):
+    """A step failed for a reason that is not one row's: `views` cannot go on, others can.
+
+    The epoch has to be rolled back; `cause` is the error itself.
+    """
+
+    def __init__(self, views: frozenset[str], cause: SqlError) -> None:
+        super().__init__(cause.message, detail=cause.detail, hint=cause.hint)
+        self.views = views
+        self.cause = cause
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """An operator in place."""
+
+    name: str
+    node: Node
+    operator: Operator
+    inputs: tuple[_Entry, ...]
+    schema: Schema
+    tables: list[str]
+    views: list[str] = field(default_factory=list)
+    """The views that contain it, in the order they were added."""
+
+    @property
+    def due(self) -> bool:
+        return bool(getattr(self.operator, "due", False))
+
+
+@dataclass(slots=True)
+class _Named:
+    """An OpenContext that prefixes table names and notes them."""
+
+    context: OpenContext
+    prefix: str
+    view: str | None
+    names: list[str] = field(default_factory=list)
+
+    def table(self, suffix: str, spec: TableSpec) -> StateTable:
+        name = self.view if self.view and suffix == VIEW_TABLE else f"{self.prefix}/{suffix}"
+        self.names.append(name)
+        return self.context.table(name, spec)
+
 
 class Dataflow:
-    """The operators of all views, shared where two views contain an equal sub-plan."""
+    """The operators of all views. `context.table` is asked for whole table names.
+
+    It keeps nothing between epochs but the wiring: after a step that raised, rolling back the tables
+    is all there is to undo.
+    """
 
     def __init__(self, context: OpenContext) -> None:
         self._context = context
+        self._entries: dict[str, _Entry] = {}
+        self._roots: dict[str, _Entry] = {}
+        self._order: list[_Entry] = []
+        self._spontaneous: list[_Entry] = []
 
     def add(
-        self, name: str, node: Node, backfill: Callable[[Scan], ZSet] | None, context: EpochContext
+        self, name: str, node: Node, backfill: Backfill | None = None, context: EpochContext | None = None
     ) -> ZSet:
         """Adds the view `name`; returns its first delta.
 
-        `backfill` gives the whole content of the relation of a Scan (all its columns): the new
-        operators are run once over it. None: the operators' tables already hold their state
-        (restart), or the inputs are empty.
+        `backfill` gives the whole content of the relation of a Scan (all its columns), and `context`
+        the epoch: the new operators are run once over it; what a shared operator has put out so far is
+        derived again by its plain form. None: the operators' tables already hold their state (restart),
+        or the inputs are empty. On an error nothing is added; tables made meanwhile are the caller's to
+        roll back (their names: `tables` of the error is not set, so roll the epoch back).
         """
-        raise NotImplementedError
+        assert name not in self._roots, name
+        fresh: list[_Entry] = []
+        try:
+            root = self._enter(node, name, name, fresh)
+            first = ZSet.empty(root.schema)
+            if backfill is not None:
+                assert context is not None
+                first = self._fill(root, fresh, backfill, context)
+        except BaseException:
+            self._forget(name)
+            raise
+        self._roots[name] = root
+        self._arrange()
+        return first
 
     def remove(self, name: str) -> list[str]:
         """Removes a view; returns the names of the tables nobody needs any longer."""
-        raise NotImplementedError
+        del self._roots[name]
+        dropped = self._forget(name)
+        self._arrange()
+        return dropped
+
+    def tables(self, name: str) -> list[str]:
+        """The names of all tables the operators of view `name` use."""
+        return [table for entry in self._entries.values() if name in entry.views for table in entry.tables]
+
+    @property
+    def views(self) -> list[str]:
+        return list(self._roots)
 
     def step(self, context: EpochContext, inputs: Mapping[str, ZSet]) -> dict[str, ZSet]:
-        """One epoch: the deltas of the relations in, the deltas of the views that changed out."""
-        raise NotImplementedError
+        """One epoch: the deltas of the relations in, the deltas of the views that changed out.
+
+        A view's delta reaches the Scans of that view in the same step. Raises ViewFailure.
+        """
+        deltas: dict[str, ZSet] = {}
+        changed: dict[str, ZSet] = {}
+        for entry in self._order:
+            delta = self._advance(entry, deltas, inputs, changed, context)
+            if delta is not None and len(delta):
+                deltas[entry.name] = delta
+                for view in entry.views:
+                    if self._roots[view] is entry:
+                        changed[view] = delta
+        return changed
+
+    def _advance(
+        self,
+        entry: _Entry,
+        deltas: Mapping[str, ZSet],
+        inputs: Mapping[str, ZSet],
+        changed: Mapping[str, ZSet],
+        context: EpochContext,
+    ) -> ZSet | None:
+        """The delta of one operator, None when it need not be stepped."""
+        if isinstance(entry.node, Scan):
+            relation = entry.node.relation
+            delta = changed.get(relation)
+            delta = inputs.get(relation) if delta is None else delta
+            return None if delta is None or not len(delta) else entry.node.cut(delta)
+        if not any(child.name in deltas for child in entry.inputs) and not entry.due:
+            return None
+        arguments = [deltas.get(child.name) or ZSet.empty(child.schema) for child in entry.inputs]
+        return _step(entry, arguments, context)
+
+    def _fill(self, root: _Entry, fresh: list[_Entry], backfill: Backfill, context: EpochContext) -> ZSet:
+        """Runs the new operators once over the whole content of their inputs."""
+        outputs: dict[str, ZSet] = {}
+        silent = replace(context, errors=None if context.errors is None else [])
+
+        def content(entry: _Entry) -> ZSet:
+            if entry.name not in outputs:
+                outputs[entry.name] = run(entry.node, backfill, silent)
+            return outputs[entry.name]
+
+        for entry in fresh:
+            if isinstance(entry.node, Scan):
+                outputs[entry.name] = entry.node.cut(backfill(entry.node))
+            else:
+                outputs[entry.name] = _step(entry, [content(child) for child in entry.inputs], context)
+        return content(root)
+
+    def _enter(self, node: Node, view: str, own: str | None, fresh: list[_Entry]) -> _Entry:
+        """The entry of `node`, found or made; `own` is the view's name if `node` is its top."""
+        top = own is not None and isinstance(node, Materialize)
+        name = f"view/{own}" if top else fingerprint(node)
+        entry = self._entries.get(name)
+        inputs = tuple(self._enter(child, view, None, fresh) for child in node.inputs)
+        if entry is None:
+            named = _Named(self._context, name, own if top else None)
+            operator = node.open(named)
+            entry = _Entry(name, node, operator, inputs, node.schema, named.names)
+            self._entries[name] = entry
+            fresh.append(entry)
+        if view not in entry.views:
+            entry.views.append(view)
+        return entry
+
+    def _forget(self, view: str) -> list[str]:
+        """Takes `view` out of all entries and drops those left without any."""
+        dropped: list[str] = []
+        for entry in list(self._entries.values()):
+            if view in entry.views:
+                entry.views.remove(view)
+            if not entry.views:
+                dropped.extend(entry.tables)
+                del self._entries[entry.name]
+        return dropped
+
+    def _arrange(self) -> None:
+        """Orders the entries so that each comes after its inputs, a Scan of a view after that view."""
+        order: dict[str, _Entry] = {}
+
+        def visit(entry: _Entry) -> None:
+            if entry.name in order:
+                return
+            for child in entry.inputs:
+                visit(child)
+            if isinstance(entry.node, Scan) and entry.node.relation in self._roots:
+                visit(self._roots[entry.node.relation])
+            order[entry.name] = entry
+
+        for entry in self._entries.values():
+            visit(entry)
+        self._order = list(order.values())
+
+
+def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
+    """Steps an operator; its row errors are put down to each view that contains it."""
+    known = len(context.errors) if context.errors is not None else 0
+    try:
+        delta = entry.operator.step(deltas, context)
+    except QueryCanceled:
+        raise
+    except SqlError as error:
+        raise ViewFailure(frozenset(entry.views), error) from error
+    if context.errors is not None and len(context.errors) > known:
+        found = context.errors[known:]
+        context.errors[known:] = [
+            replace(error, operator=f"{view}: {error.operator}") for view in entry.views for error in found
+        ]
+    return delta
 
 
 def run(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext) -> ZSet:
-    """The whole output of `node`; `inputs` gives the whole content of a Scan's relation."""
-    if isinstance(node, Scan):
-        return node.plain((inputs(node),), context)
-    return node.plain([run(child, inputs, context) for child in node.inputs], context)
+    """The whole output of `node`; `inputs` gives the whole content of a Scan's relation.
+
+    An equal sub-plan that occurs twice is computed once.
+    """
+    known: dict[int, ZSet] = {}
+
+    def output(plan: Node) -> ZSet:
+        if id(plan) not in known:
+            if context.cancelled is not None:
+                context.cancelled()
+            arguments = [inputs(plan)] if isinstance(plan, Scan) else [output(child) for child in plan.inputs]
+            known[id(plan)] = plan.plain(arguments, context)
+        return known[id(plan)]
+
+    return output(node)

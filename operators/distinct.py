@@ -1,11 +1,21 @@
-"""`Distinct`: each row once, however often it occurs."""
+"""`Distinct`: each row once, however often it occurs.
+
+Derivation: with w the multiplicity of a row before and w + d after, its output changes by
+[w + d > 0] − [w > 0]. A table counts the rows; only rows of the delta are looked at. An input with a
+key has no row twice and passes through. (Budiu et al. 2023, "DBSP", section 4.2.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..storage.schema import Schema
+from ..storage.table import StateTable, TableSpec
+from .batch import Int64Array, weights_at
+from .consolidate import consolidate
 from .node import EpochContext, Node, OpenContext, Operator
 from .zset import ZSet
 
@@ -30,7 +40,35 @@ class Distinct(Node):
         return self.input.append_only
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        raise NotImplementedError
+        rows = consolidate(inputs[0])
+        rows = rows.filter(rows.weights > 0)
+        return rows.with_weights(np.ones(len(rows), np.int64))
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        if self.input.key is not None:
+            return _Keyed()
+        return _Distinct(context.table("rows", TableSpec(self.schema, None)))
+
+
+@dataclass(slots=True)
+class _Keyed:
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return deltas[0]
+
+
+@dataclass(slots=True)
+class _Distinct:
+    rows: StateTable
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        delta = consolidate(deltas[0])
+        before = count_rows(self.rows, delta)
+        change = ((before + delta.weights) > 0).astype(np.int64) - (before > 0)
+        return delta.with_weights(change).filter(change != 0)
+
+
+def count_rows(table: StateTable, delta: ZSet) -> Int64Array:
+    """Applies a consolidated delta to a bag; returns the weight of each of its rows before."""
+    before = weights_at(table, table.lookup(delta.columns))
+    table.apply(delta.columns, delta.weights)
+    return before

@@ -1,4 +1,7 @@
-"""`Join`: inner, outer, semi and anti joins, with or without equal keys."""
+"""`Join`: inner, outer, semi and anti joins, with or without equal keys.
+
+The derivations are in `join_inner.py` and `join_outer.py`, the plain form in `join_plain.py`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,11 @@ from enum import Enum
 
 from ..storage.schema import Schema
 from .expr import ColumnRef, Expr
+from .join_inner import InnerJoin, Output
+from .join_outer import Emission, KeyDegrees, RowDegrees, open_degrees, open_key_counts
+from .join_pairs import Condition
+from .join_plain import PlainJoin
+from .join_side import common_keys, describe_input, open_input
 from .node import EpochContext, Node, OpenContext, Operator
 from .zset import ZSet
 
@@ -88,10 +96,39 @@ class Join(Node):
         )
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        raise NotImplementedError
+        left_keys, right_keys = common_keys(self.left_keys, self.right_keys)
+        left = describe_input(self.left.schema, self.left.key, left_keys, self.null_equal)
+        right = describe_input(self.right.schema, self.right.key, right_keys, self.null_equal)
+        join = PlainJoin(left, right, self._condition(), self._emission())
+        return join.rows(inputs[0], inputs[1], context)
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        left_keys, right_keys = common_keys(self.left_keys, self.right_keys)
+        counted = self.condition is None and self.kind.left_only
+        left = open_input(context, "left", self.left.schema, self.left.key, left_keys, self.null_equal)
+        arguments = (self.right.schema, self.right.key, right_keys, self.null_equal)
+        right = describe_input(*arguments) if counted else open_input(context, "right", *arguments)
+        if self.kind is JoinKind.INNER:
+            return InnerJoin(left, right, self._condition(), Output(self.schema))
+        condition, emission = self._condition(), self._emission()
+        if condition is None:
+            left_counts = open_key_counts(context, "left_counts", left) if emission.right else None
+            right_counts = open_key_counts(context, "right_counts", right) if emission.left else None
+            return KeyDegrees(left, right, emission, left_counts, right_counts)
+        left_degrees = open_degrees(context, "left_degrees", left) if emission.left else None
+        right_degrees = open_degrees(context, "right_degrees", right) if emission.right else None
+        return RowDegrees(left, right, condition, emission, left_degrees, right_degrees)
+
+    def _condition(self) -> Condition | None:
+        if self.condition is None:
+            return None
+        return Condition.of(self.condition, self.left.schema, self.right.schema)
+
+    def _emission(self) -> Emission:
+        output = Output(self.schema)
+        if self.kind.left_only:
+            return Emission(output, False, True, False, False, self.kind is JoinKind.SEMI)
+        return Emission(output, True, self.kind.keeps_left, self.kind.keeps_right, True)
 
 
 def _unique_on(key: tuple[int, ...] | None, join_keys: tuple[Expr, ...]) -> bool:

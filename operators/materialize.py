@@ -1,4 +1,7 @@
-"""`Materialize`: the top of a view: keeps its rows in a table that readers look at."""
+"""`Materialize`: the top of a view: keeps its rows in a table that readers look at.
+
+Derivation: the identity; the table integrates the delta.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..storage.schema import Schema
+from ..storage.table import StateTable, TableSpec
+from .consolidate import consolidate
 from .node import EpochContext, Node, OpenContext, Operator
 from .zset import ZSet
+
+VIEW_TABLE = "rows"
+"""Suffix of the table that holds the rows."""
 
 
 @dataclass(frozen=True)
@@ -33,4 +41,15 @@ class Materialize(Node):
         return inputs[0]
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        return _Materialize(context.table(VIEW_TABLE, TableSpec(self.schema, self.key_)))
+
+
+@dataclass(slots=True)
+class _Materialize:
+    rows: StateTable
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        delta = consolidate(deltas[0])
+        if len(delta):
+            self.rows.apply(delta.columns, delta.weights)
+        return delta

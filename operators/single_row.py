@@ -1,13 +1,23 @@
-"""`SingleRow`: the promise that a scalar subquery gives at most one row, kept or reported."""
+"""`SingleRow`: the promise that a scalar subquery gives at most one row, kept or reported.
+
+Derivation: a function of each partition, computed again for the touched ones (`recompute.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..storage.errors import CardinalityViolation
 from ..storage.schema import Schema
-from .node import EpochContext, Node, OpenContext, Operator
+from .batch import group_rows, sum_by
+from .node import EpochContext, Node, OpenContext, Operator, RowError
+from .recompute import open_recompute
 from .zset import ZSet
+
+MESSAGE = "more than one row returned by a subquery used as an expression"
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,23 @@ class SingleRow(Node):
         return self.partition
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        raise NotImplementedError
+        return self.checked(inputs[0], context)
+
+    def checked(self, rows: ZSet, context: EpochContext) -> ZSet:
+        """The rows of the partitions that have one row."""
+        columns, types = self._columns(rows)
+        ids, first = group_rows(columns, types, len(rows))
+        single = sum_by(ids, rows.weights, len(first)) == 1 if len(first) else np.zeros(0, np.bool_)
+        if single.all():
+            return rows
+        if context.errors is None:
+            raise CardinalityViolation(MESSAGE)
+        wrong = rows.filter(~single[ids])
+        context.errors.append(RowError("SingleRow", CardinalityViolation.code, MESSAGE, wrong))
+        return rows.filter(single[ids])
+
+    def _columns(self, rows: ZSet) -> tuple[list, list]:
+        return [rows.columns[i] for i in self.partition], [rows.schema.types[i] for i in self.partition]
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        return open_recompute(self, self.input, self.partition, self.checked, context)

@@ -1,13 +1,21 @@
-"""`TopN`: ORDER BY … LIMIT … OFFSET, of the whole input or of each partition."""
+"""`TopN`: ORDER BY … LIMIT … OFFSET, of the whole input or of each partition.
+
+The incremental form (`topn_head.py`) keeps the head of each partition, so that a change far down the
+order costs nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..storage.schema import Schema
+from .batch import Int64Array
 from .node import EpochContext, Node, OpenContext, Operator
-from .sorting import SortKey
+from .recompute import open_recompute
+from .sorting import Ranking, SortKey, rank_rows, sort_rows
 from .zset import ZSet
 
 
@@ -39,10 +47,61 @@ class TopN(Node):
 
     @property
     def append_only(self) -> bool:
-        return self.limit is None and self.offset == 0 and self.input.append_only
+        return self.sorts_only and self.input.append_only
+
+    @property
+    def sorts_only(self) -> bool:
+        """Whether all rows come out."""
+        return self.limit is None and self.offset == 0
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        raise NotImplementedError
+        rows = inputs[0]
+        if self.sorts_only:
+            keys = tuple(SortKey(column) for column in self.partition)
+            return sort_rows(rows, (*keys, *self.order))
+        if self.limit == 0:
+            return ZSet.empty(rows.schema)
+        return self.head(self._candidates(rows))
+
+    def _candidates(self, rows: ZSet) -> ZSet:
+        """Without the rows that cannot come out, whatever order ties are given."""
+        if self.limit is None or len(rows) <= self.limit + self.offset or not self.order:
+            return rows
+        ranking = rank_rows(rows, self.partition, self.order, False)
+        before = _weight_before(rows, ranking)
+        ahead = before[ranking.peer_start] - before[ranking.partition_start]
+        return rows.take(ranking.order[ahead < self.limit + self.offset])
+
+    def head(self, rows: ZSet) -> ZSet:
+        """The rows that come out, in order, with the weight that does."""
+        ranking = rank_rows(rows, self.partition, self.order, True)
+        before = _weight_before(rows, ranking)
+        base = before[ranking.partition_start]
+        start, end = before[:-1] - base, before[1:] - base
+        shown = end - np.maximum(start, self.offset)
+        if self.limit is not None:
+            last = self.limit + self.offset
+            inside = before[ranking.peer_start] - base < last if self.ties else None
+            stop = np.minimum(end, last)
+            stop = stop if inside is None else np.where(inside, end, stop)
+            shown = stop - np.maximum(start, self.offset)
+        kept = np.flatnonzero(shown > 0)
+        return rows.take(ranking.order[kept]).with_weights(shown[kept])
 
     def open(self, context: OpenContext) -> Operator:
-        raise NotImplementedError
+        if self.sorts_only:
+            return _Pass()
+        return open_recompute(
+            self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
+        )
+
+
+def _weight_before(rows: ZSet, ranking: Ranking) -> Int64Array:
+    """Summed weight before each sorted row; one more entry than rows."""
+    return np.concatenate([[0], np.cumsum(rows.weights[ranking.order])])
+
+
+@dataclass(slots=True)
+class _Pass:
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return deltas[0]

@@ -1,0 +1,137 @@
+"""`AggregateCall`, and the rows an aggregate call gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..storage.schema import Column, Schema
+from ..storage.types import INT8, Type
+from .batch import Int64Array, gather, group_rows, sum_by, truth
+from .expr import Case, ColumnRef, Expr, Literal
+from .functions.aggregates import AggregateFunction
+from .node import OpenContext
+from .sorting import SortKey
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate: `function(DISTINCT args ORDER BY order) FILTER (WHERE filter)`.
+
+    `args` and `filter` are over the input row, `order` names columns of the input row. `type` is the
+    result type for these argument types.
+    """
+
+    function: AggregateFunction
+    args: tuple[Expr, ...]
+    type: Type
+    name: str
+    distinct: bool = False
+    filter: Expr | None = None
+    order: tuple[SortKey, ...] = ()
+
+    @property
+    def column(self) -> Column:
+        return Column(self.name, self.type, self.function.name != "count")
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of the arguments."""
+        return tuple(arg.type for arg in self.args)
+
+    @property
+    def guarded_args(self) -> tuple[Expr, ...]:
+        """The arguments, computed only on rows that pass the filter."""
+        if self.filter is None:
+            return self.args
+        return tuple(
+            arg
+            if isinstance(arg, ColumnRef | Literal)
+            else Case((self.filter,), (arg,), Literal(None, arg.type), arg.type)
+            for arg in self.args
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows given to a call: argument columns (then order columns), weights, and group numbers."""
+
+    columns: list[pa.Array]
+    weights: Int64Array
+    ids: Int64Array
+
+    def take(self, positions: Int64Array) -> Rows:
+        return Rows(gather(self.columns, positions), self.weights[positions], self.ids[positions])
+
+    def consolidated(self, types: Sequence[Type]) -> Rows:
+        """Equal rows of one group merged, rows of weight 0 left out. `types` are those of `columns`."""
+        numbered = [pa.array(self.ids), *self.columns]
+        ids, first = group_rows(numbered, (INT8, *types), len(self.weights))
+        weights = sum_by(ids, self.weights, len(first))
+        kept = np.flatnonzero(weights)
+        return replace(self.take(first[kept]), weights=weights[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a call finds its columns among those computed for the whole node."""
+
+    args: tuple[int, ...]
+    filter: int | None
+    order: tuple[int, ...] = ()
+
+    def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array) -> Rows:
+        """The rows that pass the call's filter."""
+        rows = Rows([columns[i] for i in (*self.args, *self.order)], weights, ids)
+        if self.filter is None:
+            return rows
+        return rows.take(np.flatnonzero(truth(columns[self.filter])))
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups a delta touches. The first `known` of them have a row in the operator's table."""
+
+    keys: list[pa.Array]
+    count: int
+    known: int
+
+
+class Measure(Protocol):
+    """A call at work: `accumulators` is its part of the group's row."""
+
+    accumulators: tuple[Type, ...]
+
+    def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
+        """The new state of every group; `old` has the `known` groups' old state."""
+        ...
+
+    def finish(self, state: Sequence[pa.Array]) -> pa.Array:
+        """The call's result for each state."""
+        ...
+
+    def whole(self, rows: Rows, groups: int) -> pa.Array:
+        """The results over all rows there are."""
+        ...
+
+
+def value_schema(keys: Schema, columns: Sequence[Type]) -> Schema:
+    """Group columns followed by value columns."""
+    values = tuple(Column(f"value{i}", type_) for i, type_ in enumerate(columns))
+    return Schema(keys.columns + values)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureContext:
+    """What a call needs to open its state."""
+
+    context: OpenContext | None
+    number: int
+    """Position of the call, to name its tables."""
+    keys: Schema
+    append_only: bool
+    input: Schema

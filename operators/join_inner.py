@@ -1,0 +1,74 @@
+"""The inner join at work, and how pairs of rows become output rows.
+
+Derivation: bilinear, Δ(L ⋈ R) = ΔL ⋈ R + (L + ΔL) ⋈ ΔR, that is ΔL ⋈ R + L ⋈ ΔR + ΔL ⋈ ΔR
+(Budiu et al. 2023, "DBSP", section 3.2): the left delta probes the old right rows, is stored, and the
+right delta probes the new left rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..storage.schema import Schema
+from .batch import Int64Array, gather
+from .join_pairs import Condition, Pairs
+from .join_side import Input
+from .node import EpochContext
+from .zset import ZSet, concat
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Puts left and right columns together."""
+
+    schema: Schema
+
+    def rows(
+        self, own: Sequence[pa.Array], other: Sequence[pa.Array], weights: Int64Array, flipped: bool
+    ) -> ZSet:
+        columns = (*other, *own) if flipped else (*own, *other)
+        return ZSet(self.schema, columns, weights)
+
+    def extended(self, own: ZSet, flipped: bool) -> ZSet:
+        """Rows of one side with NULLs for the other."""
+        width = len(self.schema) - len(own.schema)
+        types = self.schema.types[:width] if flipped else self.schema.types[len(own.schema) :]
+        return self.rows(own.columns, [pa.nulls(len(own), t.arrow) for t in types], own.weights, flipped)
+
+    def pairs(self, delta: ZSet, own: Input, other: Input, pairs: Pairs, flipped: bool) -> ZSet:
+        """The output rows of pairs of delta rows and stored rows."""
+        probing, partners = pairs
+        weights = delta.weights[probing]
+        if other.key is None:
+            weights = weights * other.weights(partners)
+        columns = delta.columns[: len(own.schema)]
+        return self.rows(gather(columns, probing), other.take(partners), weights, flipped)
+
+
+@dataclass(slots=True)
+class InnerJoin:
+    left: Input
+    right: Input
+    condition: Condition | None
+    output: Output
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        parts = [
+            *self._half(deltas[0], self.left, self.right, False, context),
+            *self._half(deltas[1], self.right, self.left, True, context),
+        ]
+        return concat(self.output.schema, parts)
+
+    def _half(
+        self, delta: ZSet, own: Input, other: Input, flipped: bool, context: EpochContext
+    ) -> list[ZSet]:
+        if not len(delta):
+            return []
+        delta = own.prepare(delta, context)
+        pairs = other.matching(delta, own, self.condition, flipped).pairs(len(delta), context)
+        parts = [self.output.pairs(delta, own, other, found, flipped) for found in pairs if len(found[0])]
+        own.apply(delta)
+        return parts
