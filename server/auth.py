@@ -155,14 +155,16 @@ class ScramExchange:
     Raises ProtocolViolation for malformed messages, InvalidPassword for a wrong proof.
     """
 
-    __slots__ = ("_bare", "_header", "_nonce", "_server_first", "_user", "_verifier")
+    __slots__ = ("_bare", "_header", "_nonce", "_server_first", "_user", "_verifier", "begun")
 
     def __init__(self, user: str, verifiers: Mapping[str, str]) -> None:
+        self.begun = False
         self._user = user
         text = verifiers.get(user)
         self._verifier = Verifier.doomed(user) if text is None else Verifier.parse(text)
 
     def first(self, data: bytes) -> bytes:
+        self.begun = True
         try:
             flag, authorization, bare = data.decode().split(",", 2)
             nonce = _attributes(bare)["r"]

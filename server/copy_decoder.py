@@ -88,7 +88,7 @@ class CopyDecoder:
 
     def _decode_lines(self, data: bytes, last: bool) -> Iterator[list[pa.Array]]:
         if self._line_end < 0:
-            self._line_end = _find_line_end(data, last)
+            self._line_end = _find_line_end(data, last, self._options)
         if last and data and not data.endswith((b"\n", b"\r")):
             data += _LINE_ENDS[self._line_end]
         if self._line_end >= 0 and self._header_due:
@@ -107,12 +107,13 @@ class CopyDecoder:
 
     def _without_header(self, data: bytes) -> bytes:
         """`data` behind the header line, or unchanged while that is incomplete."""
-        end = _line_end_position(data, self._line_end, self._options)
-        if end < 0:
+        mark = _LINE_ENDS[self._line_end]
+        at = _unquoted(data, mark, self._options)
+        if at < 0:
             return data
         self._header_due = False
         self._line += 1
-        return data[end:]
+        return data[at + len(mark) :]
 
     def _scan(self, data: U8) -> tuple[I64, I64, I64, I64]:
         """(starts, ends, line ends inside quotes up to each row, report) of `scan_text` or `scan_csv`."""
@@ -297,9 +298,9 @@ class CopyDecoder:
         return error
 
 
-def _find_line_end(data: bytes, last: bool) -> int:
-    """The kind of line end of the first line, as PostgreSQL decides it for the whole input; −1 unknown yet."""
-    newline, carriage = data.find(b"\n"), data.find(b"\r")
+def _find_line_end(data: bytes, last: bool, options: CopyOptions) -> int:
+    """The kind of the first line end, as PostgreSQL decides it for the whole input; −1: unknown yet."""
+    newline, carriage = _unquoted(data, b"\n", options), _unquoted(data, b"\r", options)
     if carriage < 0 or 0 <= newline < carriage:
         return NEWLINE if newline >= 0 or last else -1
     if newline == carriage + 1:
@@ -307,14 +308,13 @@ def _find_line_end(data: bytes, last: bool) -> int:
     return RETURN if carriage + 1 < len(data) or last else -1
 
 
-def _line_end_position(data: bytes, kind: int, options: CopyOptions) -> int:
-    """Where the first line ends, its line end included; −1 when it does not."""
-    mark = _LINE_ENDS[kind]
+def _unquoted(data: bytes, mark: bytes, options: CopyOptions) -> int:
+    """Where `mark` first stands, in csv outside quotes; −1 nowhere."""
     at = data.find(mark)
     quote = options.quote.encode()
     while at >= 0 and options.format == "csv" and data.count(quote, 0, at) % 2:
         at = data.find(mark, at + 1)
-    return at + len(mark) if at >= 0 else -1
+    return at
 
 
 def _first_line(data: bytes) -> str:

@@ -268,6 +268,7 @@ class Session:
             self.phase = Phase.SKIPPING
 
     def interrupt(self) -> bool:
+        self._backend.cancel()
         if self._copy is not None and self.phase is Phase.COPY_IN:
             self._copy.abandon(_canceled())
             self.phase = Phase.READY

@@ -74,6 +74,8 @@ OUTPUT_PIECES_MAX = 4096
 
 class Wait(Enum):
     DRAIN = "drain"
+    TLS = "tls"
+    """Encrypt the connection (server side), then `advance`."""
     COPY = "copy"
     """Yielded by steps that go on when the client's COPY data has ended."""
 
@@ -92,6 +94,10 @@ class Speaker(Protocol):
 
     def interrupt(self) -> bool:
         """A cancel request. True if the steps under way will end when advanced, whatever they wait for."""
+        ...
+
+    def end(self, error: SqlError) -> None:
+        """The server ends the connection, for this reason."""
         ...
 
     def ended(self) -> None:
@@ -143,16 +149,6 @@ class Wire:
         """Bytes received and not yet looked at."""
         return len(self._buffer) - self._position
 
-    @property
-    def busy(self) -> bool:
-        """Whether a statement is under way."""
-        return self._steps is not None
-
-    @property
-    def hungry(self) -> bool:
-        """Whether more bytes are needed to go on, however many are pending (a large message)."""
-        return self.waiting is None and self._speaker.phase is not Phase.CLOSED
-
     def receive(self, data: bytes) -> None:
         """Adds bytes of the client."""
         if self._position == len(self._buffer):
@@ -189,6 +185,7 @@ class Wire:
         """Ends all: steps are closed, the speaker is told."""
         steps, self._steps = self._steps, None
         if steps is not None:
+            _ = self._speaker.interrupt()
             steps.close()
         self._buffer, self._position = b"", 0
         self._speaker.ended()

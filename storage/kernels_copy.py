@@ -10,6 +10,7 @@ offsets and bytes. An incomplete row at the end is left for the next call.
 # Plain loops and comparisons are what compiles to good code.
 # ruff: noqa: SIM110
 
+# pyright: basic
 from __future__ import annotations
 
 from numba import njit, types

@@ -6,6 +6,7 @@ As in `kernels_wire.py` row sizes are summed column by column, then each column 
 # Plain loops and comparisons are what compiles to good code.
 # ruff: noqa: SIM109
 
+# pyright: basic
 from __future__ import annotations
 
 from numba import njit, types

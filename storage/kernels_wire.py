@@ -6,6 +6,7 @@ variable-width values: int32 offsets (n + 1), bytes, validity bitmap with a bit 
 no NULL).
 """
 
+# pyright: basic
 from __future__ import annotations
 
 from numba import njit, types
