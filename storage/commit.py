@@ -1,19 +1,58 @@
 """`Storage`: all state tables of a data directory, committed together epoch by epoch, and recovered.
 
-storage = Storage.open(Path("data"))
-table = storage.table("r16384", spec)       # with its rows of the last committed epoch
-storage.begin()                             # opens epoch storage.epoch + 1 in every table
-table.upsert(...)
-storage.commit({"source": b"offset"})       # changelog and offsets with one fsync, then visible
+    storage = Storage.open(Path("data"))
+    table = storage.table("r16384", spec)       # with its rows of the last committed epoch
+    storage.begin()                             # opens epoch storage.epoch + 1 in every table
+    table.upsert(...)
+    storage.commit({"source": b"offset"})       # changelog and offsets with one fsync, then visible
+
+The order in `commit` is what the promises rest on: the changelog is durable (I3) before the epoch is
+announced, of all tables at once (I2); the store is written later, from the changelog (I1). `recovery.py` is
+its mirror image. `table.commit` ends the epoch in memory but can be taken back by `table.rollback`
+until the next `begin`; until `Storage.commit` returns, nobody may be handed a snapshot of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from .disk import REAL, Disk
+from .changelog import Rows, StoredSpec, change_frames, encode_meta
+from .checkpoint import Base, Checkpointer, Content
+from .disk import REAL, Disk, DiskLock
+from .errors import SqlError, StartupError
+from .folder import open_folder
+from .log import Frame, FrameKind, Position
+from .log_files import SEGMENT_BYTES, FileLog
+from .recovery import Recovered, StoreOpener, load_table, recover
+from .rocks import RocksStore
 from .table import StateTable, TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLimits:
+    """When segments end and checkpoints begin."""
+
+    segment_bytes: int = SEGMENT_BYTES
+    checkpoint_bytes: int = 64 << 20
+    """Changelog written since the last checkpoint began; bounds what recovery replays."""
+    checkpoint_s: float = 30.0
+    """Age of the last checkpoint at which a commit begins the next."""
+    compact_bytes: int = 64 << 20
+    """Segments smaller than this together are kept, however small the base is."""
+    segments_max: int = 200
+    """More segments than this are compacted however small they are (each start begins one)."""
+
+
+@dataclass(slots=True)
+class _Undo:
+    """What `table` and `drop` changed in the open epoch."""
+
+    tables: dict[str, StateTable]
+    specs: dict[str, StoredSpec]
+    stale: set[str]
 
 
 class Storage:
@@ -24,22 +63,74 @@ class Storage:
     `stale`: names of tables whose stored shape was not the one asked for; they began empty.
     """
 
-    epoch: int
-    sources: dict[str, bytes]
-    stale: set[str]
+    def __init__(
+        self,
+        lock: DiskLock,
+        log: FileLog,
+        recovered: Recovered,
+        limits: StorageLimits,
+        clock: Callable[[], float],
+    ) -> None:
+        self.epoch = log.end.epoch
+        self.sources = recovered.sources
+        self.stale: set[str] = set()
+        self._lock = lock
+        self._log = log
+        self._recovered = recovered
+        self._recovered_end = log.end
+        self._limits = limits
+        self._clock = clock
+        self._tables: dict[str, StateTable] = {}
+        self._specs = dict(recovered.specs)
+        self._durable = dict(recovered.specs)
+        self._last_number = max((spec.number for spec in self._specs.values()), default=0)
+        self._open = False
+        self._undo: _Undo | None = None
+        self._segment = -1
+        self._stamped: set[str] = set()
+        self._checkpointer = Checkpointer(recovered.mirror, log)
+        self._checkpoint_time = clock()
+        self._written = 0
 
     @staticmethod
-    def open(data: Path, log: Path | None = None, disk: Disk = REAL) -> Storage:
+    def open(
+        data: Path,
+        log: Path | None = None,
+        disk: Disk = REAL,
+        *,
+        limits: StorageLimits = StorageLimits(),
+        open_store: StoreOpener = RocksStore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Storage:
         """Opens or creates the directory; the log lies in `data/log` unless `log` says where.
 
         Raises StartupError: the directory is in use, not writable or of a newer format, the log has
         a hole or lost committed epochs.
         """
-        raise NotImplementedError
+        try:
+            lock = open_folder(data, disk)
+            try:
+                changelog = FileLog.open(log or data / "log", disk, limits.segment_bytes)
+                try:
+                    recovered = recover(changelog, data / "state", open_store)
+                    return Storage(lock, changelog, recovered, limits, clock)
+                except BaseException:
+                    changelog.close()
+                    raise
+            except BaseException:
+                lock.release()
+                raise
+        except OSError as error:
+            raise StartupError(f"cannot use the data directory {data}: {error}") from error
+
+    @property
+    def checkpoint_error(self) -> Exception | None:
+        """What ended the last checkpoint, None when it succeeded."""
+        return self._checkpointer.error
 
     def names(self) -> list[str]:
         """Names of all tables there are, opened or only stored, sorted."""
-        raise NotImplementedError
+        return sorted(self._specs)
 
     def table(self, name: str, spec: TableSpec) -> StateTable:
         """The table of that name with its recovered content, created when there is none.
@@ -48,15 +139,36 @@ class Storage:
         and the stored rows are forgotten at the next commit. Indexes may differ freely. A table
         created within an epoch goes again with its rollback.
         """
-        raise NotImplementedError
+        if name in self._tables:
+            table = self._tables[name]
+            assert table.spec.schema == spec.schema and table.spec.key == spec.key, name
+            return table
+        stored = self._specs.get(name)
+        if stored is not None and stored.same_shape(spec):
+            table = load_table(name, spec, stored, self._recovered, self.epoch)
+        else:
+            table = self._create(name, spec, stale=stored is not None)
+        if self._open:
+            table.begin(self.epoch + 1)
+        self._tables[name] = table
+        return table
 
     def drop(self, name: str) -> None:
         """Within an epoch: forgets the table, durably at commit. Raises KeyError when there is none."""
-        raise NotImplementedError
+        assert self._open
+        self._remember()
+        del self._specs[name]
+        self._tables.pop(name, None)
+        self.stale.discard(name)
 
     def begin(self) -> int:
         """Opens the next epoch in every table and returns its number."""
-        raise NotImplementedError
+        assert not self._open
+        self._open = True
+        epoch = self.epoch + 1
+        for table in self._tables.values():
+            table.begin(epoch)
+        return epoch
 
     def commit(self, sources: Mapping[str, bytes]) -> int:
         """Makes the open epoch durable, then visible. Returns its number.
@@ -64,20 +176,150 @@ class Storage:
         `sources` are new offsets; names not given keep theirs, an empty value forgets the name.
         Raises DiskFull or IoError; then the epoch is rolled back and the next one may be tried.
         """
-        raise NotImplementedError
+        assert self._open
+        epoch = self.epoch + 1
+        offsets = self.sources
+        if sources:
+            offsets = {name: value for name, value in {**offsets, **sources}.items() if value}
+        try:
+            segment = self._log.ready()
+            if segment != self._segment:
+                self._segment, self._stamped = segment, set()
+            frames = self._frames()
+            self._log.append(frames)
+            self._log.commit(epoch, encode_meta(offsets))
+        except BaseException:
+            self._stamped = set()
+            self.rollback()
+            raise
+        self.epoch, self.sources = epoch, offsets
+        self._open, self._undo = False, None
+        if self._durable != self._specs:
+            self._durable = dict(self._specs)
+        self._written += sum(len(frame.payload) for frame in frames)
+        self._checkpoint_when_due()
+        return epoch
 
     def rollback(self) -> None:
         """Undoes the open epoch in every table; created tables go, dropped ones are back."""
-        raise NotImplementedError
+        assert self._open
+        self._log.rollback()
+        undo = self._undo
+        if undo is not None:
+            # A table of before that was first asked for in this epoch keeps its loaded rows.
+            loaded = {n: t for n, t in self._tables.items() if self._specs.get(n) is undo.specs.get(n)}
+            self._tables, self._specs, self.stale = undo.tables | loaded, undo.specs, undo.stale
+        for table in self._tables.values():
+            table.rollback()
+        self._open, self._undo = False, None
 
     def checkpoint(self, wait: bool = False) -> None:
         """Brings the store up to the last committed epoch in a background thread.
 
         Afterwards the log may be compacted. With `wait`, returns when that is done and raises what
-        went wrong; without, a failure is kept in `checkpoint_error` and tried again next time.
+        went wrong; without, does nothing while one is running, and a failure is kept in
+        `checkpoint_error` and made good by the next.
         """
-        raise NotImplementedError
+        checkpointer = self._checkpointer
+        if checkpointer.running and not wait:
+            return
+        checkpointer.join()
+        self._forget_overlay()
+        self._checkpoint_time, self._written = self._clock(), 0
+        try:
+            base = self._base() if self._outgrown() else None
+        except (SqlError, OSError) as error:
+            checkpointer.error = error
+        else:
+            (checkpointer.run if wait else checkpointer.start)(self._log.end, base)
+        if wait and checkpointer.error is not None:
+            raise checkpointer.error
 
     def close(self) -> None:
-        """Rolls back an open epoch, checkpoints, closes all files, gives the directory free."""
-        raise NotImplementedError
+        """Rolls back an open epoch, checkpoints, closes all files, gives the directory free.
+
+        A checkpoint that fails is left to the next start: the log has everything.
+        """
+        if self._open:
+            self.rollback()
+        self._checkpointer.join()
+        self._checkpointer.run(self._log.end, None)
+        self._recovered.mirror.close()
+        self._log.close()
+        self._lock.release()
+
+    def _forget_overlay(self) -> None:
+        """Lets go of replayed rows that the store has by now."""
+        position = self._recovered.mirror.position
+        if position is not None and position >= self._recovered_end:
+            self._recovered.overlay = None
+
+    def _create(self, name: str, spec: TableSpec, stale: bool) -> StateTable:
+        if self._open:
+            self._remember()
+        if stale:
+            self.stale.add(name)
+        self._last_number += 1
+        self._specs[name] = StoredSpec(self._last_number, spec.schema, spec.key)
+        return StateTable(name, spec)
+
+    def _remember(self) -> None:
+        if self._undo is None:
+            self._undo = _Undo(dict(self._tables), dict(self._specs), set(self.stale))
+
+    def _frames(self) -> list[Frame]:
+        """The open epoch as frames: stores that went, stores that are new, what changed."""
+        frames: list[Frame] = []
+        if self._specs != self._durable:
+            frames = self._shape_frames()
+        for name, table in self._tables.items():
+            change = table.commit()
+            if len(change):
+                if name not in self._stamped:
+                    frames.append(self._stamp(name))
+                frames += change_frames(change, self._specs[name])
+        return frames
+
+    def _shape_frames(self) -> list[Frame]:
+        frames: list[Frame] = []
+        for name, spec in self._durable.items():
+            if name not in self._specs or self._specs[name].number != spec.number:
+                frames.append(Frame(name, FrameKind.DROPPED, b""))
+        for name, spec in self._specs.items():
+            if name not in self._durable or self._durable[name].number != spec.number:
+                frames.append(self._stamp(name))
+        return frames
+
+    def _stamp(self, name: str) -> Frame:
+        self._stamped.add(name)
+        return Frame(name, FrameKind.SPEC, self._specs[name].encode())
+
+    def _checkpoint_when_due(self) -> None:
+        limits = self._limits
+        due = self._clock() - self._checkpoint_time >= limits.checkpoint_s
+        if due or self._written >= limits.checkpoint_bytes:
+            self.checkpoint()
+
+    def _outgrown(self) -> bool:
+        """Whether the segments hold enough to be worth replacing by a base."""
+        base, segments, count = self._log.sizes()
+        return segments >= max(base, self._limits.compact_bytes) or count > self._limits.segments_max
+
+    def _base(self) -> Base:
+        """The tables as of the last committed epoch; opened ones from memory, others from the store."""
+        position: Position = self._log.begin_segment()
+        tables: dict[str, tuple[StoredSpec, Content]] = {}
+        for name, spec in self._durable.items():
+            resident = name in self._tables and self._specs[name].number == spec.number
+            content = _resident(self._tables[name]) if resident else _stored(self._recovered, spec)
+            tables[name] = (spec, content)
+        return Base(position, encode_meta(self.sources), tables)
+
+
+def _resident(table: StateTable) -> Content:
+    snapshot = table.snapshot()
+    return lambda: [Rows(*snapshot.scan())]
+
+
+def _stored(recovered: Recovered, spec: StoredSpec) -> Content:
+    return lambda: recovered.mirror.load(spec)

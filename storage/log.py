@@ -93,6 +93,13 @@ class Log(Protocol):
         """Behind the last durable epoch."""
         ...
 
+    def ready(self) -> int:
+        """Prepares for an epoch; returns the number of the segment it will go to.
+
+        In each segment a store's SPEC comes before its first other frame. Raises as `commit`.
+        """
+        ...
+
     def append(self, frames: Sequence[Frame]) -> None:
         """Adds frames to the open epoch, in memory. Payloads must not change until `commit` returns."""
         ...

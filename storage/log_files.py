@@ -9,7 +9,8 @@ commit, and would make a file's length say nothing about where its content ends.
 When a write or an fsync fails, nobody knows what of the epoch is on the disk, and a second fsync
 would report success for pages the kernel gave up (Rebello et al., "Can applications recover from fsync
 failures?", ATC 2020). So the file is never written again: the log goes on in a new segment whose header
-says where the old one ends. Until that header is durable, commits are refused.
+says where the old one ends. Until that header is durable, commits are refused. In the same way a writer
+that opened the log begins a new segment at its first commit.
 """
 
 from __future__ import annotations
@@ -81,7 +82,6 @@ class FileLog:
             raise StartupError(f"the log directory {folder} is in use by another process")
         try:
             log = _recover(folder, disk, lock, segment_bytes)
-            log._begin_segment()
             log._note_end()
         except (LogDamaged, NewerFormat) as problem:
             lock.release()
@@ -107,13 +107,21 @@ class FileLog:
     def rollback(self) -> None:
         self._frames.clear()
 
+    def ready(self) -> int:
+        try:
+            if self._file is None or self._offset >= self._segment_bytes:
+                self._begin_segment()
+        except OSError as error:
+            self._give_up_segment()
+            raise disk_error(error, f"begin a log segment in {self._folder}") from error
+        return self._header.number
+
     def commit(self, epoch: int, meta: bytes) -> Position:
         assert epoch == self._end.epoch + 1, (epoch, self._end)
         frames = [*self._frames, Frame("", FrameKind.COMMIT, meta)]
         self._frames.clear()
+        self.ready()
         try:
-            if self._file is None or self._offset >= self._segment_bytes:
-                self._begin_segment()
             self._write(epoch, frames)
         except OSError as error:
             self._give_up_segment()
@@ -165,13 +173,12 @@ class FileLog:
             raise
         remove_covered(self._disk, self._folder)
 
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of the base and of the segments behind it."""
+    def sizes(self) -> tuple[int, int, int]:
+        """Bytes of the base, bytes and number of the segments behind it. Raises OSError."""
         inventory = self.reader.inventory()
         base = self._size(base_path(self._folder, inventory.base)) if inventory.base else 0
-        return base, sum(
-            self._size(segment_path(self._folder, n)) for n in inventory.segments if n > inventory.base
-        )
+        sizes = [self._size(segment_path(self._folder, n)) for n in inventory.segments]
+        return base, sum(sizes), len(sizes)
 
     def close(self) -> None:
         for file in (self._file, self._mark):

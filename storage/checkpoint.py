@@ -1,0 +1,90 @@
+"""Checkpoints: the store follows the log, and the log is cut to what is still needed.
+
+A checkpoint reads the log behind the mirror's position like any other follower and needs nothing of
+the tables, so it runs in a thread beside the engine. Once the store has all epochs up to E, recovery
+needs none of the segments up to E; but the log alone must be able to rebuild the store (I1). So they go
+only when a *base*, all live rows as of E, has taken their place, and that is written when the segments
+have outgrown the last base: each byte is then rewritten about once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from .changelog import Rows, StoredSpec, rows_frames
+from .log import Frame, FrameKind, LogDamaged, LogTruncated, Position
+from .log_files import FileLog, disk_error
+from .mirror import Mirror
+from .replay import follow
+
+Content = Callable[[], Iterable[Rows]]
+"""Gives the rows of one table as of one epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a base is made of: the tables there are at the end of a segment, and their rows."""
+
+    position: Position
+    meta: bytes
+    tables: dict[str, tuple[StoredSpec, Content]]
+
+    def frames(self) -> Iterator[Frame]:
+        for name, (spec, content) in self.tables.items():
+            yield Frame(name, FrameKind.SPEC, spec.encode())
+            for rows in content():
+                if len(rows):
+                    yield from rows_frames(name, rows.columns, rows.weights, spec)
+
+
+class Checkpointer:
+    """Runs one checkpoint at a time, in a thread of its own or in the caller's.
+
+    `error` is what ended the last one, None when it succeeded. A failed checkpoint has moved the
+    store to some earlier position or not at all; the next one goes on from there.
+    """
+
+    def __init__(self, mirror: Mirror, log: FileLog) -> None:
+        self._mirror = mirror
+        self._log = log
+        self._thread: threading.Thread | None = None
+        self.error: Exception | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, end: Position, base: Base | None) -> None:
+        """Begins a checkpoint up to `end` in the background. None may be running."""
+        assert not self.running
+        self._thread = threading.Thread(target=self.run, args=(end, base), name="checkpoint", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits for the running checkpoint."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def run(self, end: Position, base: Base | None) -> None:
+        """The checkpoint itself, in the caller's thread; the outcome is in `error`."""
+        try:
+            self._catch_up(end)
+            if base is not None:
+                self._log.write_base(base.position, base.meta, base.frames())
+            self.error = None
+        except OSError as error:
+            self.error = disk_error(error, "write a checkpoint")
+        except (LogDamaged, LogTruncated) as error:
+            self.error = error
+
+    def _catch_up(self, end: Position) -> None:
+        mirror = self._mirror
+        if mirror.position is not None and mirror.position >= end:
+            return
+        epochs = self._log.reader.read(mirror.position, end)
+        for stretch in follow(epochs, mirror.specs):
+            mirror.apply(stretch)
+        mirror.flush()

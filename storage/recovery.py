@@ -1,0 +1,158 @@
+"""Recovery: from a log and a store, whatever a crash left of them, to the last committed epoch.
+
+1. The log finds its own end (`log_files.py`); what is behind it does not exist.
+2. The store says how far it mirrors this log. If it cannot be read, mirrors another log, or is older than the
+   log reaches back, it is emptied and rebuilt from the log's base.
+3. Epochs behind the store's position are netted. All but the last stretch are applied to the store; the
+   last stays in memory as `overlay`, so that a server with little to replay writes nothing at start.
+4. A table asked for gets its stored rows, then the overlay's word on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from .changelog import Rows, StoredSpec, decode_meta
+from .errors import StartupError
+from .log import LogDamaged, LogTruncated
+from .log_files import FileLog
+from .log_reader import lost
+from .mirror import Mirror
+from .replay import NetChange, Stretch, follow
+from .store import Store, StoreUnreadable
+from .table import StateTable
+from .tablespec import TableSpec
+
+StoreOpener = Callable[[Path, bool], Store]
+"""Opens the store in a folder; with True empties it first. Raises StoreUnreadable."""
+
+LOAD_BYTES_MAX = 1 << 30
+"""Bytes of rows given to a table at once: an Arrow string column ends at 2 GiB."""
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What there is: tables by name, connector offsets, and the rows' sources."""
+
+    mirror: Mirror
+    overlay: Stretch | None
+    specs: dict[str, StoredSpec]
+    sources: dict[str, bytes]
+
+
+def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
+    """Opens the store in `folder` and reads the log behind it.
+
+    Raises StartupError when the log lost epochs that the store, or the log itself, once had.
+    """
+    mirror = _open_mirror(log, folder, open_store)
+    try:
+        overlay = _replay(log, mirror)
+    except LogTruncated:
+        mirror.close()
+        mirror = Mirror(open_store(folder, True), log.identity)
+        overlay = _replay(log, mirror)
+    specs = dict(mirror.specs)
+    if overlay is not None:
+        gone = set(overlay.dropped)
+        specs = {name: spec for name, spec in specs.items() if spec.number not in gone} | overlay.specs
+    meta = mirror.offsets if overlay is None else overlay.meta
+    return Recovered(mirror, overlay, specs, decode_meta(meta) if meta else {})
+
+
+def _open_mirror(log: FileLog, folder: Path, open_store: StoreOpener) -> Mirror:
+    try:
+        store = open_store(folder, False)
+    except StoreUnreadable:
+        store = open_store(folder, True)
+    if not Mirror.valid(store, log.identity):
+        store.close()
+        return Mirror(open_store(folder, True), log.identity)
+    mirror = Mirror(store, log.identity)
+    ahead = max(p for p in (mirror.position, mirror.ahead) if p is not None)
+    if ahead.epoch > log.end.epoch:
+        mirror.close()
+        raise StartupError(
+            f"the log ends at epoch {log.end.epoch}, the store in {folder} has epoch {ahead.epoch} of it: "
+            + lost(log.end.epoch + 1, ahead.epoch)
+        )
+    return mirror
+
+
+def _replay(log: FileLog, mirror: Mirror) -> Stretch | None:
+    """Applies all stretches behind the mirror but the last, which is returned."""
+    last: Stretch | None = None
+    try:
+        for stretch in follow(log.reader.read(mirror.position), mirror.specs):
+            if last is not None:
+                mirror.apply(last)
+            last = stretch
+    except LogDamaged as problem:
+        mirror.close()
+        raise StartupError(str(problem)) from problem
+    return last
+
+
+def load_table(
+    name: str, spec: TableSpec, stored: StoredSpec, recovered: Recovered, epoch: int
+) -> StateTable:
+    """The table with its recovered rows, as of `epoch`, since which nobody wrote to it."""
+    table = StateTable(name, spec)
+    change = recovered.overlay and recovered.overlay.changes.pop(name, None)
+    rows: list[Rows] = []
+    if change is None or not change.truncated:
+        rows = recovered.mirror.load(stored)
+    if change is not None and not rows:
+        rows, change = change.rows, None
+    _restore(table, rows, stored, epoch - (change is not None))
+    if change is not None:
+        _overlay(table, change, epoch)
+    return table
+
+
+def _restore(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
+    """Bulk load; what does not fit into one Arrow array comes after it."""
+    parts = _bounded(rows)
+    first = _concat(parts[0]) if parts else Rows(list(stored.schema.empty()), np.empty(0, np.int64))
+    table.restore(first.columns, first.weights, epoch if len(parts) < 2 else epoch - 1)
+    if len(parts) > 1:
+        table.begin(epoch)
+        for part in parts[1:]:
+            whole = _concat(part)
+            table.upsert(whole.columns, whole.weights)
+        table.commit()
+
+
+def _bounded(rows: Sequence[Rows]) -> list[list[Rows]]:
+    parts: list[list[Rows]] = []
+    size = LOAD_BYTES_MAX
+    for batch in rows:
+        if size + batch.nbytes > LOAD_BYTES_MAX:
+            parts.append([])
+            size = 0
+        parts[-1].append(batch)
+        size += batch.nbytes
+    return parts
+
+
+def _concat(rows: Sequence[Rows]) -> Rows:
+    if len(rows) == 1:
+        return rows[0]
+    columns = [pa.concat_arrays(list(parts)) for parts in zip(*(r.columns for r in rows), strict=True)]
+    return Rows(columns, np.concatenate([r.weights for r in rows]))
+
+
+def _overlay(table: StateTable, change: NetChange, epoch: int) -> None:
+    table.begin(epoch)
+    if change.deleted_count:
+        # A store written ahead of its position may lack some of these already.
+        positions = table.lookup(change.deleted, change.deleted_count)
+        table.delete(positions[positions >= 0])
+    for rows in change.rows:
+        table.upsert(rows.columns, rows.weights)
+    table.commit()
