@@ -7,34 +7,53 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from .tablespec import Int64Array, Positions, TableSpec
+from .versions import VersionedRows
 
 
 class TableSnapshot:
-    """Immutable; safe in any thread, without locks, while the table is being written."""
+    """Immutable; may be read in any thread, without locks, while the table is being written.
 
-    epoch: int
-    spec: TableSpec
+    Holding one keeps the memory of the rows it shows.
+    """
+
+    __slots__ = ("_rows", "epoch", "spec")
+
+    def __init__(self, spec: TableSpec, epoch: int, rows: VersionedRows) -> None:
+        self.spec = spec
+        self.epoch = epoch
+        self._rows = rows
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        """Rows (of a bag: distinct rows)."""
+        return self._rows.live
 
     def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
-        raise NotImplementedError
+        """All rows (all columns, or those asked for) and their weights."""
+        return self._rows.scan(columns)
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
-        raise NotImplementedError
+        """Position of the row with each key, −1 where there is none. See `StateTable.lookup`."""
+        return self._rows.lookup(keys, length)
 
     def matches(
         self, index: int, keys: Sequence[pa.Array], null_equal: bool = False, length: int | None = None
     ) -> tuple[Int64Array, Positions]:
-        raise NotImplementedError
+        """(probe row, position) of all rows found by secondary index `index`. See `StateTable.matches`."""
+        return self._rows.matches(index, keys, null_equal, length)
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
-        raise NotImplementedError
+        """The rows at `positions`; NULLs where it is −1."""
+        return self._rows.take(positions, columns)
 
     def weights(self, positions: Positions) -> Int64Array:
-        raise NotImplementedError
+        """How often each row is there, 0 where the position is −1."""
+        return self._rows.weights(positions)
+
+    def at(self, epoch: int) -> TableSnapshot:
+        """The same rows as of a later epoch that did not touch them."""
+        return TableSnapshot(self.spec, epoch, self._rows)
 
     @property
     def nbytes(self) -> int:
-        raise NotImplementedError
+        """Bytes reserved for rows and indexes; mostly shared with the table."""
+        return self._rows.nbytes

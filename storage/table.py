@@ -1,83 +1,270 @@
-"""`StateTable`: the rows an operator or a table remembers."""
+"""`StateTable`: the rows an operator or a table remembers.
+
+One writer, epoch by epoch; any number of readers, each holding a `TableSnapshot` of a committed epoch.
+How rows are versioned so that neither waits for the other is told in `versions.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from .apply import apply_delta
+from .change import Change
+from .errors import InternalError
+from .keycode import Keys, encode_keys, group_ids
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
+from .versions import ALIVE, NOW, GrowingRows
 
 __all__ = ["Change", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
 
+DEAD_ROWS_MIN = 8192
+"""Ended row versions that are tolerated whatever their share; beyond, at most as many as live rows."""
 
-class Change:
-    """The effect of one `apply`, all weights positive: what went and what came."""
-
-    removed_columns: list[pa.Array]
-    removed_weights: Int64Array
-    inserted_columns: list[pa.Array]
-    inserted_weights: Int64Array
+_NOWHERE = np.empty(0, np.int64)
+_ANY = -1
+"""`as_of` before every mark: rows whenever they ended."""
 
 
 class StateTable:
-    """Versioned rows, found by key and by secondary indexes. One writer, any number of readers."""
+    """Rows found by primary key and by secondary indexes, written between `begin` and `commit`.
 
-    name: str
-    spec: TableSpec
+    All reading methods show the current state, this epoch's writes included. Positions are valid until
+    the end of the epoch.
+    """
 
     def __init__(self, name: str, spec: TableSpec) -> None:
         self.name = name
         self.spec = spec
+        self._rows = GrowingRows(spec, base=-1)
+        self._epoch: int | None = None
+        self._committed = 0
+        self._start = 0
+        self._live = 0
+        self._ended: list[Positions] = []
+        self._deleted: list[Positions] = []
+        self._before: GrowingRows | None = None
+        self._horizon = 0
+        self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        """Live rows (of a bag: distinct rows)."""
+        return self._rows.live
 
-    def begin(self, epoch: int) -> None:
-        raise NotImplementedError
+    @property
+    def epoch(self) -> int:
+        """The last committed epoch, 0 before the first."""
+        return self._committed
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved for rows and indexes."""
+        return self._rows.nbytes
+
+    # -- reading
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
-        raise NotImplementedError
+        """Position of the live row with each key, −1 where there is none.
+
+        `keys` are arrays for the key columns, in their order (of a bag: for all columns). `length` is
+        the number of probes of a table with key `()`, 1 unless given.
+        """
+        return self._rows.lookup(keys, length)
 
     def matches(
         self, index: int, keys: Sequence[pa.Array], null_equal: bool = False, length: int | None = None
     ) -> tuple[Int64Array, Positions]:
-        raise NotImplementedError
+        """(probe row, position) of all live rows found by secondary index number `index`.
+
+        Ascending by probe, then by position. A NULL in `keys` matches nothing unless `null_equal`.
+        """
+        return self._rows.matches_pruned(index, keys, null_equal, length, self._horizon)
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
-        raise NotImplementedError
+        """The rows at `positions` (all columns, or those asked for); NULLs where it is −1."""
+        return self._rows.take(positions, columns)
 
     def weights(self, positions: Positions) -> Int64Array:
-        raise NotImplementedError
-
-    def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions:
-        raise NotImplementedError
-
-    def delete(self, positions: Positions) -> None:
-        raise NotImplementedError
-
-    def truncate(self) -> None:
-        raise NotImplementedError
-
-    def apply(self, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
-        raise NotImplementedError
+        """How often each row is there: 1 in a keyed table; 0 where the position is −1."""
+        return self._rows.weights(positions)
 
     def scan(self) -> tuple[list[pa.Array], Int64Array]:
-        raise NotImplementedError
-
-    def commit(self) -> TableChange:
-        raise NotImplementedError
-
-    def rollback(self) -> None:
-        raise NotImplementedError
+        """All live rows and their weights; not copied unless some row version has ended."""
+        return self._rows.scan()
 
     def snapshot(self) -> TableSnapshot:
-        raise NotImplementedError
+        """The table as of the last committed epoch."""
+        published = self._published
+        if published.epoch != self._committed:
+            published = self._published = published.at(self._committed)
+        return published
+
+    # -- writing
+
+    def begin(self, epoch: int) -> None:
+        """Opens an epoch, later than the last committed one."""
+        assert self._epoch is None, f"{self.name}: epoch {self._epoch} is open"
+        assert epoch > self._committed, f"{self.name}: epoch {epoch} is not after {self._committed}"
+        rows = self._rows
+        if epoch - rows.base >= NOW:
+            rows = self._rows = rows.compacted(epoch - 1)
+        self._epoch = epoch
+        self._start = rows.limit
+        self._live = rows.live
+        self._horizon = rows.oldest_reader()
+
+    def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions:
+        """Makes the rows of `columns` the current ones of their keys; returns their positions.
+
+        Keys are distinct within the call. `weights` (bags only, all positive) are absolute.
+        Raises InternalError if a key occurs twice; the epoch must then be rolled back.
+        """
+        count = len(columns[0]) if columns else (1 if weights is None else len(weights))
+        now = self._now()
+        if not count:
+            return _NOWHERE
+        rows = self._rows
+        start = rows.append(columns, weights, count)
+        ended = rows.replace(start, rows.encode_rows(columns, count), now)
+        if ended is None:
+            raise InternalError(f'table "{self.name}": a key occurs twice in one upsert')
+        ended = ended[ended >= 0]
+        if len(ended):
+            self._ended.append(ended)
+        return np.arange(start, start + count)
+
+    def delete(self, positions: Positions) -> None:
+        """Ends the live rows at `positions`, distinct. Raises InternalError if one is not live."""
+        now = self._now()
+        if not len(positions):
+            return
+        if self._rows.end(positions, now) >= 0:
+            raise InternalError(f'table "{self.name}": deleting a row that is not there')
+        self._ended.append(positions)
+        self._deleted.append(positions)
+
+    def truncate(self) -> None:
+        """Ends all rows at once."""
+        self._now()
+        if self._before is None:
+            self._rows.roll_back(self._start, self._live, self._ended)
+            self._before = self._rows
+        self._rows = GrowingRows(self.spec, self._rows.base)
+        self._start = self._live = 0
+        self._ended, self._deleted = [], []
+
+    def apply(self, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+        """Integrates a delta: rows come (positive weight) and go (negative weight), in any order.
+
+        Keyed table: what remains after equal rows cancel is at most one row going and one coming per
+        key. Bag: weights add up. Raises InternalError for a second row of a key, and for a row going
+        that is not there; the epoch must then be rolled back.
+        """
+        self._now()
+        return apply_delta(self, self._rows, columns, weights)
+
+    def _now(self) -> int:
+        assert self._epoch is not None, f"{self.name}: no epoch is open"
+        return self._epoch - self._rows.base
+
+    # -- the end of an epoch
+
+    def commit(self) -> TableChange:
+        """Ends the epoch and publishes its snapshot. Returns what changed."""
+        assert self._epoch is not None, f"{self.name}: no epoch is open"
+        epoch, rows = self._epoch, self._rows
+        change = self._change(epoch)
+        touched = rows.limit > self._start or bool(self._ended) or self._before is not None
+        self._epoch = None
+        self._committed = epoch
+        if touched:
+            self._forget()
+            if rows.limit - rows.live > max(rows.live, DEAD_ROWS_MIN):
+                rows = self._rows = rows.compacted(epoch - 1)
+            self._publish(rows, epoch)
+        return change
+
+    def rollback(self) -> None:
+        """Undoes the epoch: all is as if it had not begun."""
+        assert self._epoch is not None, f"{self.name}: no epoch is open"
+        if self._before is not None:
+            self._rows = self._before
+        elif self._rows.limit > self._start or self._ended:
+            self._rows.roll_back(self._start, self._live, self._ended)
+        self._epoch = None
+        self._forget()
 
     def restore(self, columns: Sequence[pa.Array], weights: Int64Array | None, epoch: int) -> None:
-        raise NotImplementedError
+        """Bulk load on recovery, outside of any epoch: these rows are there as of `epoch`.
 
-    @property
-    def nbytes(self) -> int:
-        raise NotImplementedError
+        May be called several times with ascending epochs; a later row replaces one of the same key.
+        Raises InternalError if a key occurs twice in one call.
+        """
+        assert self._epoch is None and epoch >= self._committed
+        rows = self._rows
+        count = len(columns[0]) if columns else (1 if weights is None else len(weights))
+        if not rows.limit:
+            rows = self._rows = GrowingRows(self.spec, epoch - 1, count)
+        start = rows.append(columns, weights, count)
+        if rows.replace(start, rows.encode_rows(columns, count), max(epoch - rows.base, 0)) is None:
+            rows.roll_back(start, rows.live - count, [])
+            raise InternalError(f'table "{self.name}": a key occurs twice among restored rows')
+        rows.forget_undo()
+        self._committed = epoch
+        self._publish(rows, epoch)
+
+    def _publish(self, rows: GrowingRows, epoch: int) -> None:
+        self._published = TableSnapshot(self.spec, epoch, rows.freeze(epoch - rows.base))
+
+    def _forget(self) -> None:
+        self._rows.forget_undo()
+        self._before = None
+        if self._ended:
+            self._ended = []
+        if self._deleted:
+            self._deleted = []
+
+    def _change(self, epoch: int) -> TableChange:
+        rows, start = self._rows, self._start
+        truncated = self._before is not None
+        if rows.limit == start:
+            columns = [column.array(start, start) for column in rows.columns]
+            weights = _NOWHERE
+        else:
+            columns, weights = self._arrived(rows, start)
+        gone = self._gone() if self._deleted else _NOWHERE
+        deleted = rows.take(gone, self.spec.key_columns)
+        return TableChange(self.name, epoch, columns, weights, deleted, len(gone), truncated)
+
+    def _arrived(self, rows: GrowingRows, start: int) -> tuple[list[pa.Array], Int64Array]:
+        alive = rows.died[start : rows.limit] == ALIVE
+        if alive.all():
+            columns = [column.array(start, rows.limit) for column in rows.columns]
+            counts = rows.counts
+            ones = np.ones(rows.limit - start, np.int64)
+            return columns, ones if counts is None else counts[start : rows.limit]
+        positions = np.flatnonzero(alive) + start
+        return rows.take(positions), rows.weights(positions)
+
+    def _gone(self) -> Positions:
+        """One deleted row of each key that was there before the epoch and is not there now."""
+        rows, start = self._rows, self._start
+        positions = np.concatenate(self._deleted)
+        keys = self._keys_at(positions)
+        if len(self._deleted) > 1:
+            _, first = group_ids(keys)
+            if len(first) < len(positions):
+                positions = positions[first]
+                keys = self._keys_at(positions)
+        entries = rows.primary.find(keys)
+        now_there = rows.primary.latest(entries, rows.died, rows.limit, NOW) >= 0
+        before = rows.primary.latest(entries, rows.died, start, _ANY)
+        there_before = (before >= 0) & (rows.died[before] >= self._now())
+        return positions[there_before & ~now_there]
+
+    def _keys_at(self, positions: Positions) -> Keys:
+        columns = self._rows.take(positions, self.spec.key_columns)
+        return encode_keys(columns, self.spec.key_types, len(positions))

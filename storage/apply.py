@@ -1,0 +1,180 @@
+"""Integrating a delta into a state table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from .change import Change
+from .errors import InternalError
+from .keycode import Keys, encode_keys, group_ids
+from .tablespec import Int64Array, Positions, TableSpec
+from .versions import GrowingRows
+
+_NONE = np.empty(0, np.int64)
+
+
+class _Table(Protocol):
+    name: str
+    spec: TableSpec
+
+    def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions: ...
+    def delete(self, positions: Positions) -> None: ...
+
+
+def apply_delta(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+    """`StateTable.apply`."""
+    if not weights.all():
+        columns, weights = _pick(columns, weights, np.flatnonzero(weights))
+    if not len(weights):
+        return Change(rows, _NONE, _NONE, _NONE, _NONE)
+    if table.spec.bag:
+        return _apply_bag(table, rows, columns, weights)
+    return _apply_keyed(table, rows, columns, weights)
+
+
+def _pick(
+    columns: Sequence[pa.Array], weights: Int64Array, places: Positions
+) -> tuple[list[pa.Array], Int64Array]:
+    indices = pa.array(places)
+    return [column.take(indices) for column in columns], weights[places]
+
+
+def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
+    if len(columns) and len(places) == len(columns[0]):
+        return columns
+    indices = pa.array(places)
+    return [column.take(indices) for column in columns]
+
+
+# -- bags
+
+
+def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
+    """The first row of each distinct key, and the sum of its weights."""
+    if keys.length == 1:
+        return np.zeros(1, np.int64), weights
+    ids, first = group_ids(keys)
+    if len(first) == keys.length:
+        return first, weights
+    net = np.zeros(len(first), np.int64)
+    np.add.at(net, ids, weights)
+    return first, net
+
+
+def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+    keys = rows.encode_rows(columns, len(weights))
+    first, net = _net(keys, weights)
+    old = rows.lookup_encoded(keys)[first]
+    had = rows.weights(old)
+    left = had + net
+    if (left < 0).any():
+        raise InternalError(f'table "{table.name}": a row goes more often than it came')
+    grew, shrank = net > 0, net < 0
+    kept = np.flatnonzero((left > 0) & (net != 0))
+    new = np.full(len(first), -1, np.int64)
+    new[kept] = table.upsert(_take(columns, first[kept]), left[kept])
+    table.delete(old[shrank & (left == 0)])
+    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew])
+
+
+# -- keyed tables
+
+
+def _apply_keyed(
+    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array
+) -> Change:
+    keys = rows.encode_rows(columns, len(weights))
+    old = rows.lookup_encoded(keys)
+    plan = _plan(rows, columns, weights, keys, old)
+    if plan is None:
+        columns, weights = _consolidated(table, columns, weights)
+        if not len(weights):
+            return Change(rows, _NONE, _NONE, _NONE, _NONE)
+        keys = rows.encode_rows(columns, len(weights))
+        old = rows.lookup_encoded(keys)
+        plan = _plan(rows, columns, weights, keys, old, table.spec)
+        if plan is None:
+            raise InternalError(
+                f'table "{table.name}": a second row of a key came, or a row went that was not there'
+            )
+    coming, going = plan
+    removed = np.concatenate((old[coming], going))
+    removed = removed[removed >= 0]
+    inserted = table.upsert(_take(columns, coming), None) if len(coming) else _NONE
+    table.delete(going)
+    ones = np.ones(max(len(removed), len(inserted)), np.int64)
+    return Change(rows, removed, ones[: len(removed)], inserted, ones[: len(inserted)])
+
+
+def _plan(
+    rows: GrowingRows,
+    columns: Sequence[pa.Array],
+    weights: Int64Array,
+    keys: Keys,
+    old: Positions,
+    canonical: TableSpec | None = None,
+) -> tuple[Positions, Positions] | None:
+    """(delta rows to upsert, positions to delete), or None if the delta is not that simple.
+
+    It is if each key has at most one row coming and one going, the one going is the live row, and
+    nothing comes on top of a live row. Rows are compared by their bits, with `canonical` by value.
+    """
+    if (np.abs(weights) != 1).any():
+        return None
+    plus = weights > 0
+    ids, first = group_ids(keys)
+    if not _once(ids[plus], len(first)) or not _once(ids[~plus], len(first)):
+        return None
+    minus = np.flatnonzero(~plus)
+    has_minus = np.zeros(len(first), np.bool_)
+    has_minus[ids[minus]] = True
+    if ((old[first] >= 0) != has_minus).any():
+        return None
+    if len(minus) and not _equal(rows, columns, minus, old[minus], canonical):
+        return None
+    has_plus = np.zeros(len(first), np.bool_)
+    has_plus[ids[plus]] = True
+    return np.flatnonzero(plus), old[minus[~has_plus[ids[minus]]]]
+
+
+def _once(ids: Positions, groups: int) -> bool:
+    if len(ids) < 2:
+        return True
+    if len(ids) > groups:
+        return False
+    return bool(np.bincount(ids, minlength=1).max() <= 1)
+
+
+def _equal(
+    rows: GrowingRows,
+    columns: Sequence[pa.Array],
+    places: Positions,
+    positions: Positions,
+    canonical: TableSpec | None,
+) -> bool:
+    """Whether the delta rows at `places` are the stored rows at `positions`."""
+    given = _take(columns, places)
+    stored = rows.take(positions)
+    if canonical is None:
+        return all(a.equals(b) for a, b in zip(given, stored, strict=True))
+    types = canonical.schema.types
+    a, b = encode_keys(given, types, len(places)), encode_keys(stored, types, len(places))
+    return _same_bytes(a.data, b.data) and _same_bytes(a.offsets, b.offsets)
+
+
+def _same_bytes(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> bool:
+    return len(a) == len(b) and bool((a == b).all())
+
+
+def _consolidated(
+    table: _Table, columns: Sequence[pa.Array], weights: Int64Array
+) -> tuple[Sequence[pa.Array], Int64Array]:
+    """The delta with equal rows added up."""
+    first, net = _net(encode_keys(columns, table.spec.schema.types, len(weights)), weights)
+    kept = np.flatnonzero(net)
+    return _take(columns, first[kept]), net[kept]

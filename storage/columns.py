@@ -1,0 +1,255 @@
+"""Growable columns: rows are appended and never changed, so readers may share the memory.
+
+A `…View` reads: it holds references to the arrays as they were when it was made, and is valid for the
+rows appended until then, however the column grows afterwards (growing copies to new arrays). The
+`Growing…` of each kind is a view that can also append. `GenericColumn` stores any Arrow type (lists).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from . import arrowview as av
+from .errors import ProgramLimitExceeded
+from .tablespec import Positions
+
+TEXT_BYTES_MAX = 2**31 - 1
+"""Bytes of all values of one string column of one table: Arrow's 32-bit offsets."""
+
+CAPACITY_MIN = 16
+_DOUBLING_ROWS = 1 << 20
+
+
+def capacity_for(needed: int, capacity: int) -> int:
+    """The capacity to grow to: doubled while small, half as much again when large."""
+    grown = capacity * 2 if capacity < _DOUBLING_ROWS else capacity + capacity // 2
+    return max(needed, grown, CAPACITY_MIN)
+
+
+def grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
+    """`array` with room for `needed` elements, the first `used` kept: itself if it is large enough."""
+    if needed <= len(array):
+        return array
+    larger = np.empty(capacity_for(needed, len(array)), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+class ColumnView(Protocol):
+    """Reading a column."""
+
+    def array(self, start: int, stop: int) -> pa.Array:
+        """Rows `start` to `stop`, without copying values."""
+        ...
+
+    def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        """The rows at `positions`; NULL where `missing` (their positions are −1)."""
+        ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class GrowingColumn(ColumnView, Protocol):
+    """Writing a column."""
+
+    def append(self, array: pa.Array, start: int) -> None:
+        """Makes `array` the rows from `start` on, whatever was there from a failed attempt."""
+        ...
+
+    def freeze(self) -> ColumnView: ...
+    def compacted(self, positions: Positions) -> GrowingColumn:
+        """A new column of only the rows at `positions`."""
+        ...
+
+
+def growing_column(arrow: pa.DataType) -> GrowingColumn:
+    """An empty column of an Arrow type."""
+    if pa.types.is_boolean(arrow):
+        return GrowingFixed(arrow, np.dtype(np.uint8))
+    dtype = av.fixed_dtype(arrow)
+    if dtype is not None:
+        return GrowingFixed(arrow, dtype)
+    return GrowingText(arrow) if av.is_bytes(arrow) else GenericColumn(arrow)
+
+
+class FixedView:
+    """Values of one width (bool: one byte each); `valid` is None until the first NULL."""
+
+    __slots__ = ("arrow", "bits", "valid", "values")
+
+    def __init__(self, arrow: pa.DataType, values: npt.NDArray[Any], valid: av.ByteArray | None) -> None:
+        self.arrow = arrow
+        self.bits = pa.types.is_boolean(arrow)
+        self.values = values
+        self.valid = valid
+
+    def array(self, start: int, stop: int) -> pa.Array:
+        return self._build(self.values[start:stop], None if self.valid is None else self.valid[start:stop])
+
+    def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        valid = None if self.valid is None else self.valid[positions]
+        if missing is not None:
+            valid = ~missing if valid is None else np.where(missing, 0, valid)
+        return self._build(self.values[positions], valid)
+
+    def _build(self, values: npt.NDArray[Any], valid: npt.NDArray[Any] | None) -> pa.Array:
+        if self.bits:
+            return av.from_bools(values, valid)
+        return av.from_fixed(self.arrow, values, valid)
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + (0 if self.valid is None else self.valid.nbytes)
+
+
+class GrowingFixed(FixedView):
+    """A fixed-width column being written."""
+
+    __slots__ = ()
+
+    def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any]) -> None:
+        super().__init__(arrow, np.empty(CAPACITY_MIN, dtype), None)
+
+    def append(self, array: pa.Array, start: int) -> None:
+        stop = start + len(array)
+        if stop > len(self.values):
+            self.values = grown(self.values, start, stop)
+            if self.valid is not None:
+                self.valid = grown(self.valid, start, len(self.values))
+        if self.bits:
+            self.values[start:stop] = av.bool_values(array)
+        else:
+            self.values[start:stop] = av.fixed_values(array, self.values.dtype)
+        valid = av.validity(array)
+        if valid is not None and self.valid is None:
+            self.valid = np.ones(len(self.values), np.uint8)
+        if self.valid is not None:
+            self.valid[start:stop] = 1 if valid is None else valid
+
+    def freeze(self) -> FixedView:
+        return FixedView(self.arrow, self.values, self.valid)
+
+    def compacted(self, positions: Positions) -> GrowingFixed:
+        new = GrowingFixed(self.arrow, self.values.dtype)
+        new.append(self.take(positions, None), 0)
+        return new
+
+
+class TextView:
+    """Strings or binary strings: row i is `data[offsets[i]:offsets[i + 1]]`."""
+
+    __slots__ = ("arrow", "data", "offsets", "valid")
+
+    def __init__(
+        self,
+        arrow: pa.DataType,
+        offsets: npt.NDArray[np.int32],
+        data: av.ByteArray,
+        valid: av.ByteArray | None,
+    ) -> None:
+        self.arrow = arrow
+        self.offsets = offsets
+        self.data = data
+        self.valid = valid
+
+    def array(self, start: int, stop: int) -> pa.Array:
+        valid = None if self.valid is None else self.valid[start:stop]
+        return av.from_bytes(self.arrow, self.offsets[start : stop + 1], self.data, valid)
+
+    def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        rows = int(positions.max()) + 1 if len(positions) else 0
+        return self.array(0, rows).take(pa.array(positions, mask=missing))
+
+    @property
+    def nbytes(self) -> int:
+        valid = 0 if self.valid is None else self.valid.nbytes
+        return self.offsets.nbytes + self.data.nbytes + valid
+
+
+class GrowingText(TextView):
+    """A string column being written."""
+
+    __slots__ = ()
+
+    def __init__(self, arrow: pa.DataType) -> None:
+        offsets = np.zeros(CAPACITY_MIN + 1, np.int32)
+        super().__init__(arrow, offsets, np.empty(CAPACITY_MIN, np.uint8), None)
+
+    def append(self, array: pa.Array, start: int) -> None:
+        bounds, data = av.byte_values(array)
+        stop = start + len(array)
+        first, last = int(bounds[0]), int(bounds[-1])
+        before = int(self.offsets[start])
+        used = before + last - first
+        if used > TEXT_BYTES_MAX:
+            raise ProgramLimitExceeded(f"a text column holds more than {TEXT_BYTES_MAX} bytes")
+        self.offsets = grown(self.offsets, start + 1, stop + 1)
+        self.data = grown(self.data, before, used)
+        self.data[before:used] = data[first:last]
+        np.add(bounds[1:], before - first, out=self.offsets[start + 1 : stop + 1])
+        self._append_valid(av.validity(array), start, stop)
+
+    def _append_valid(self, valid: av.ByteArray | None, start: int, stop: int) -> None:
+        if self.valid is None:
+            if valid is None:
+                return
+            self.valid = np.ones(len(self.offsets) - 1, np.uint8)
+        self.valid = grown(self.valid, start, stop)
+        self.valid[start:stop] = 1 if valid is None else valid
+
+    def freeze(self) -> TextView:
+        return TextView(self.arrow, self.offsets, self.data, self.valid)
+
+    def compacted(self, positions: Positions) -> GrowingText:
+        new = GrowingText(self.arrow)
+        new.append(self.take(positions, None), 0)
+        return new
+
+
+class GenericColumn:
+    """Any Arrow type, as chunks of which each is less than half as long as the one before.
+
+    Reading puts the chunks together in one array, which is kept until rows are appended.
+    """
+
+    __slots__ = ("arrow", "chunks")
+
+    def __init__(self, arrow: pa.DataType, chunks: tuple[pa.Array, ...] = ()) -> None:
+        self.arrow = arrow
+        self.chunks = chunks
+
+    def append(self, array: pa.Array, start: int) -> None:
+        chunks = [*self.chunks, array]
+        if sum(map(len, self.chunks)) > start:
+            chunks = [self.array(0, start), array]
+        while len(chunks) > 1 and len(chunks[-2]) < 2 * len(chunks[-1]):
+            chunks[-2:] = [pa.concat_arrays(chunks[-2:])]
+        self.chunks = tuple(chunks)
+
+    def _whole(self) -> pa.Array:
+        chunks = self.chunks
+        if len(chunks) != 1:
+            chunks = (pa.concat_arrays(chunks) if chunks else pa.array([], type=self.arrow),)
+            self.chunks = chunks
+        return chunks[0]
+
+    def array(self, start: int, stop: int) -> pa.Array:
+        return self._whole().slice(start, stop - start)
+
+    def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        return self._whole().take(pa.array(positions, mask=missing))
+
+    def freeze(self) -> GenericColumn:
+        return GenericColumn(self.arrow, self.chunks)
+
+    def compacted(self, positions: Positions) -> GenericColumn:
+        return GenericColumn(self.arrow, (self.take(positions, None),))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(chunk.nbytes for chunk in self.chunks)

@@ -1,0 +1,162 @@
+"""Hash index: from key bytes to the chain of row positions with that key.
+
+Keys are numbered (an *entry*) as they come and kept once each, however many versions of the row there
+are; an entry is only dropped when the table is compacted into a new index. Layout and the rules that
+let readers in without locks are in `kernels.py`. The pair (`head`, `link`) belongs together: when
+`link` is replaced by a longer copy, `head` is copied as well, so that no head a reader holds points
+beyond the link array it holds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from . import kernels
+from .columns import CAPACITY_MIN, capacity_for, grown
+from .errors import ProgramLimitExceeded
+from .keycode import Keys
+from .tablespec import Int64Array, Positions
+
+ROWS_MAX = 2**31 - 2
+"""Row versions of one table."""
+
+LOAD_MAX = 0.75
+"""Entries per slot of the slot array."""
+
+Entries = npt.NDArray[np.int32]
+Died = npt.NDArray[np.uint32]
+
+_NO_OFFSETS = np.empty(0, np.int64)
+
+
+class IndexView:
+    """An index as readers see it: the entries below `count`, and rows below their own limit."""
+
+    __slots__ = ("count", "head", "key_data", "key_offsets", "link", "slots", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.count = 0
+        self.slots = np.zeros(CAPACITY_MIN, np.uint64)
+        self.key_data = np.empty(CAPACITY_MIN * max(width, 1), np.uint8)
+        self.key_offsets = _NO_OFFSETS if width else np.zeros(CAPACITY_MIN + 1, np.int64)
+        self.head = np.empty(CAPACITY_MIN, np.int32)
+        self.link = np.empty(CAPACITY_MIN, np.int32)
+
+    def find(self, keys: Keys) -> Entries:
+        """The entry of each key, −1 where the index has none."""
+        assert keys.width == self.width
+        out = np.empty(keys.length, np.int32)
+        kernels.find_keys(
+            self.slots, self.key_data, self.key_offsets, self.width, self.count, keys.data, keys.offsets, out
+        )
+        return out
+
+    def latest(self, entries: Entries, died: Died, limit: int, as_of: int) -> Positions:
+        """The newest row version below `limit` of each entry if visible at `as_of`, else −1."""
+        out = np.empty(len(entries), np.int64)
+        kernels.latest_rows(entries, self.head, self.link, died, limit, as_of, out)
+        return out
+
+    def pairs(
+        self, entries: Entries, died: Died, limit: int, as_of: int, total: int | None = None
+    ) -> tuple[Int64Array, Positions]:
+        """(probe number, position) of all rows below `limit` visible at `as_of`, ascending."""
+        if total is None:
+            total = kernels.count_chain(entries, self.head, self.link, died, limit, as_of)
+        probes = np.empty(total, np.int64)
+        positions = np.empty(total, np.int64)
+        kernels.list_chain(entries, self.head, self.link, died, limit, as_of, probes, positions)
+        return probes, positions
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.slots, self.key_data, self.key_offsets, self.head, self.link)
+        return sum(array.nbytes for array in arrays)
+
+
+class HashIndex(IndexView):
+    """An index being written. `undo` lists the batches entered since it was last cleared."""
+
+    __slots__ = ("undo",)
+
+    def __init__(self, width: int, rows: int = 0) -> None:
+        super().__init__(width)
+        self.undo: list[tuple[Entries, int]] = []
+        if rows:
+            self._reserve_rows(0, rows)
+
+    def freeze(self) -> IndexView:
+        """The index as it is now, for readers of the rows committed until now."""
+        view = IndexView.__new__(IndexView)
+        view.width, view.count, view.slots = self.width, self.count, self.slots
+        view.key_data, view.key_offsets = self.key_data, self.key_offsets
+        view.head, view.link = self.head, self.link
+        return view
+
+    def replace(self, keys: Keys, died: Died, start: int, now: int) -> Positions | None:
+        """Enters rows `start`… as the versions of distinct `keys`, ending the live ones before them.
+
+        Returns the positions ended (−1: the key had no live row), or None if a key occurs twice;
+        then nothing is entered.
+        """
+        entries = self._enter(keys, start)
+        old = np.empty(keys.length, np.int64)
+        twice = kernels.replace_rows(entries, self.head, self.link, died, start, now, old)
+        if twice >= 0:
+            kernels.unchain_rows(entries[:twice], self.head, self.link, start)
+            self.undo.pop()
+            ended = old[:twice]
+            died[ended[ended >= 0]] = kernels.ALIVE
+            return None
+        return old
+
+    def chain(self, keys: Keys, start: int) -> None:
+        """Enters rows `start`… under their keys, beside the rows already there."""
+        entries = self._enter(keys, start)
+        kernels.chain_rows(entries, self.head, self.link, start)
+
+    def roll_back(self) -> None:
+        """Takes all rows entered in `undo` out of the chains; their keys stay known."""
+        for entries, start in reversed(self.undo):
+            kernels.unchain_rows(entries, self.head, self.link, start)
+        self.undo.clear()
+
+    def prune(self, entries: Entries, died: Died, horizon: int) -> int:
+        """Counts the live rows of the entries, unchaining those no reader can see any more."""
+        return kernels.prune_chain(entries, self.head, self.link, died, horizon)
+
+    def _enter(self, keys: Keys, start: int) -> Entries:
+        assert keys.width == self.width
+        self._reserve_rows(start, start + keys.length)
+        self._reserve_keys(keys)
+        entries = np.empty(keys.length, np.int32)
+        self.count = kernels.intern_keys(
+            self.slots, self.key_data, self.key_offsets, self.width, self.count, self.head,
+            keys.data, keys.offsets, entries,
+        )  # fmt: skip
+        self.undo.append((entries, start))
+        return entries
+
+    def _reserve_rows(self, used: int, needed: int) -> None:
+        if needed > ROWS_MAX:
+            raise ProgramLimitExceeded(f"a table holds more than {ROWS_MAX} row versions")
+        if needed > len(self.link):
+            self.head = self.head.copy()
+            self.link = grown(self.link, used, needed)
+
+    def _reserve_keys(self, keys: Keys) -> None:
+        needed = self.count + keys.length
+        if needed > len(self.head):
+            self.head = grown(self.head, self.count, needed)
+        if self.width:
+            self.key_data = grown(self.key_data, self.count * self.width, needed * self.width)
+        else:
+            self.key_offsets = grown(self.key_offsets, self.count + 1, needed + 1)
+            used = int(self.key_offsets[self.count])
+            self.key_data = grown(self.key_data, used, used + len(keys.data))
+        if needed > len(self.slots) * LOAD_MAX:
+            slots = np.zeros(capacity_for(int(needed / LOAD_MAX) + 1, len(self.slots)), np.uint64)
+            kernels.move_slots(self.slots, slots)
+            self.slots = slots

@@ -1,0 +1,363 @@
+"""Compiled loops of the hash index: hashing, interning and finding keys, chains of row positions.
+
+Keys lie as bytes: key i is `data[offsets[i]:offsets[i+1]]`, or with `width` > 0 `data[i*width:(i+1)*width]`
+(`offsets` is then unused). A slot array of any size holds `tag << 32 | entry + 1`, 0 when empty, where
+`tag` is the upper half of the key's hash and `entry` a dense key number; a tag's home slot is
+`tag * size >> 32` (Lemire, "Fast random integer generation in an interval", 2019), so a larger array
+keeps the order of the tags and growing is one sequential pass without hashing again. Collisions probe
+linearly and are settled by comparing the key bytes.
+
+Row positions of one key form a chain, newest first: `head[entry]`, then `link[position]`, −1 at its end.
+A reader that sees rows below `limit` only walks past newer ones, so a writer may extend chains under it:
+a row's `link` is stored before `head` names the row, and neither is moved before the other by a
+compiler that must assume that the arrays overlap.
+"""
+
+# numba takes the types from the signatures.
+# pyright: reportMissingParameterType=false
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numba import types as t
+
+ALIVE = 0xFFFFFFFF
+"""The `died` mark of a row that no epoch has ended."""
+
+_K1 = np.uint64(0x9E3779B97F4A7C15)
+_K2 = np.uint64(0xD6E8FEB86659FD93)
+_K3 = np.uint64(0xFF51AFD7ED558CCD)
+_K4 = np.uint64(0xC4CEB9FE1A85EC53)
+_32 = np.uint64(32)
+
+_BYTES = t.Array(t.uint8, 1, "C", readonly=True)
+_BYTES_OUT = t.uint8[::1]
+_INT64 = t.Array(t.int64, 1, "C", readonly=True)
+_INT64_OUT = t.int64[::1]
+_ENTRIES = t.int32[::1]
+_SLOTS = t.uint64[::1]
+_DIED = t.uint32[::1]
+
+
+@nb.njit(nogil=True, inline="always")
+def _word(data, i):
+    """Eight bytes at `i`, little-endian."""
+    return (
+        np.uint64(data[i])
+        | np.uint64(data[i + 1]) << np.uint64(8)
+        | np.uint64(data[i + 2]) << np.uint64(16)
+        | np.uint64(data[i + 3]) << np.uint64(24)
+        | np.uint64(data[i + 4]) << np.uint64(32)
+        | np.uint64(data[i + 5]) << np.uint64(40)
+        | np.uint64(data[i + 6]) << np.uint64(48)
+        | np.uint64(data[i + 7]) << np.uint64(56)
+    )
+
+
+@nb.njit(nogil=True)
+def _hash(data, start, end):
+    """64-bit hash of `data[start:end]`: one multiply-xorshift round a word, MurmurHash3's finaliser."""
+    h = np.uint64(end - start) * _K3
+    i = start
+    while i + 8 <= end:
+        x = _word(data, i) * _K1
+        x ^= x >> _32
+        h = (h ^ x) * _K2
+        h ^= h >> np.uint64(29)
+        i += 8
+    if i < end:
+        x = np.uint64(0)
+        shift = np.uint64(0)
+        while i < end:
+            x |= np.uint64(data[i]) << shift
+            shift += np.uint64(8)
+            i += 1
+        x *= _K1
+        x ^= x >> _32
+        h = (h ^ x) * _K2
+        h ^= h >> np.uint64(29)
+    h ^= h >> np.uint64(33)
+    h *= _K3
+    h ^= h >> np.uint64(33)
+    h *= _K4
+    h ^= h >> np.uint64(33)
+    return h
+
+
+@nb.njit(nogil=True)
+def _same(a, a_start, b, b_start, length):
+    i = 0
+    while i + 8 <= length:
+        if _word(a, a_start + i) != _word(b, b_start + i):
+            return False
+        i += 8
+    while i < length:
+        if a[a_start + i] != b[b_start + i]:
+            return False
+        i += 1
+    return True
+
+
+@nb.njit([t.void(_BYTES, _INT64, t.int64, t.uint64[::1])], cache=True, nogil=True)
+def hash_keys(data, offsets, width, out):
+    """The hash of every key; `out` has one element a key."""
+    for i in range(out.size):
+        if width > 0:
+            out[i] = _hash(data, i * width, i * width + width)
+        else:
+            out[i] = _hash(data, offsets[i], offsets[i + 1])
+
+
+@nb.njit([t.int64(_BYTES, _INT64, t.int64, _SLOTS, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
+def group_keys(data, offsets, width, slots, ids, first):
+    """Numbers equal keys alike, in order of first appearance; returns how many there are.
+
+    `slots` is zeroed and larger than the number of keys, `ids` and `first` have one element a key.
+    """
+    size = np.uint64(slots.size)
+    groups = 0
+    for i in range(ids.size):
+        if width > 0:
+            start = i * width
+            end = start + width
+        else:
+            start = offsets[i]
+            end = offsets[i + 1]
+        tag = _hash(data, start, end) >> _32
+        at = np.int64((tag * size) >> _32)
+        while True:
+            slot = slots[at]
+            if slot == 0:
+                slots[at] = tag << _32 | np.uint64(groups + 1)
+                first[groups] = i
+                ids[i] = groups
+                groups += 1
+                break
+            if slot >> _32 == tag:
+                group = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                row = first[group]
+                other = row * width if width > 0 else offsets[row]
+                length = width if width > 0 else offsets[row + 1] - other
+                if length == end - start and _same(data, start, data, other, length):
+                    ids[i] = group
+                    break
+            at += 1
+            if at == slots.size:
+                at = 0
+    return groups
+
+
+@nb.njit([t.void(_SLOTS, _BYTES, _INT64, t.int64, t.int64, _BYTES, _INT64, _ENTRIES)], cache=True, nogil=True)
+def find_keys(slots, key_data, key_offsets, width, limit, data, offsets, out):
+    """The entry of each probe key among the entries below `limit`, −1 when there is none."""
+    size = np.uint64(slots.size)
+    for i in range(out.size):
+        start = i * width if width > 0 else offsets[i]
+        end = start + width if width > 0 else offsets[i + 1]
+        tag = _hash(data, start, end) >> _32
+        at = np.int64((tag * size) >> _32)
+        found = -1
+        while True:
+            slot = slots[at]
+            if slot == 0:
+                break
+            if slot >> _32 == tag:
+                entry = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                if entry < limit:
+                    other = entry * width if width > 0 else key_offsets[entry]
+                    length = width if width > 0 else key_offsets[entry + 1] - other
+                    if length == end - start and _same(data, start, key_data, other, length):
+                        found = entry
+                        break
+            at += 1
+            if at == slots.size:
+                at = 0
+        out[i] = found
+
+
+@nb.njit(
+    [t.int64(_SLOTS, _BYTES_OUT, _INT64_OUT, t.int64, t.int64, _ENTRIES, _BYTES, _INT64, _ENTRIES)],
+    cache=True,
+    nogil=True,
+)
+def intern_keys(slots, key_data, key_offsets, width, count, head, data, offsets, out):
+    """The entry of each key, made where missing (`head` −1); returns the new number of entries.
+
+    All arrays must have room for every key being new.
+    """
+    size = np.uint64(slots.size)
+    for i in range(out.size):
+        start = i * width if width > 0 else offsets[i]
+        end = start + width if width > 0 else offsets[i + 1]
+        tag = _hash(data, start, end) >> _32
+        at = np.int64((tag * size) >> _32)
+        while True:
+            slot = slots[at]
+            if slot == 0:
+                target = count * width if width > 0 else key_offsets[count]
+                for j in range(end - start):
+                    key_data[target + j] = data[start + j]
+                if width == 0:
+                    key_offsets[count + 1] = target + end - start
+                head[count] = -1
+                slots[at] = tag << _32 | np.uint64(count + 1)
+                out[i] = count
+                count += 1
+                break
+            if slot >> _32 == tag:
+                entry = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                other = entry * width if width > 0 else key_offsets[entry]
+                length = width if width > 0 else key_offsets[entry + 1] - other
+                if length == end - start and _same(data, start, key_data, other, length):
+                    out[i] = entry
+                    break
+            at += 1
+            if at == slots.size:
+                at = 0
+    return count
+
+
+@nb.njit([t.void(_SLOTS, _SLOTS)], cache=True, nogil=True)
+def move_slots(old, new):
+    """Enters all slots of `old` into the zeroed `new`."""
+    size = np.uint64(new.size)
+    for i in range(old.size):
+        slot = old[i]
+        if slot != 0:
+            at = np.int64(((slot >> _32) * size) >> _32)
+            while new[at] != 0:
+                at += 1
+                if at == new.size:
+                    at = 0
+            new[at] = slot
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)
+def replace_rows(entries, head, link, died, start, now, old):
+    """Makes row `start + i` the version of `entries[i]` and ends the live one before it.
+
+    `old[i]` becomes the position of the ended row, −1 when there was none alive. Returns −1, or the
+    first `i` whose key occurred earlier in the same call.
+    """
+    for i in range(entries.size):
+        entry = entries[i]
+        before = head[entry]
+        if before >= start:
+            return i
+        old[i] = -1
+        link[start + i] = before
+        if before >= 0 and died[before] == ALIVE:
+            died[before] = now
+            old[i] = before
+        head[entry] = start + i
+    return -1
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64)], cache=True, nogil=True)
+def chain_rows(entries, head, link, start):
+    """Puts row `start + i` at the front of the chain of `entries[i]`."""
+    for i in range(entries.size):
+        entry = entries[i]
+        link[start + i] = head[entry]
+        head[entry] = start + i
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64)], cache=True, nogil=True)
+def unchain_rows(entries, head, link, start):
+    """Takes rows `start + i`, the newest of their chains, out again."""
+    for i in range(entries.size - 1, -1, -1):
+        head[entries[i]] = link[start + i]
+
+
+@nb.njit([t.int64(_INT64, _DIED, t.int64, t.int64)], cache=True, nogil=True)
+def end_rows(positions, died, count, now):
+    """Ends live rows. Returns −1, or the first `i` that is no live row; then nothing is changed."""
+    for i in range(positions.size):
+        position = positions[i]
+        if position < 0 or position >= count or died[position] != ALIVE:
+            for j in range(i):
+                died[positions[j]] = ALIVE
+            return i
+        died[position] = now
+    return -1
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)
+def latest_rows(entries, head, link, died, limit, as_of, out):
+    """The newest row below `limit` of each entry if it is visible at `as_of`, else −1."""
+    for i in range(entries.size):
+        position = np.int64(-1)
+        if entries[i] >= 0:
+            position = np.int64(head[entries[i]])
+            while position >= limit:
+                position = np.int64(link[position])
+            if position >= 0 and died[position] <= as_of:
+                position = np.int64(-1)
+        out[i] = position
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64)], cache=True, nogil=True)
+def count_chain(entries, head, link, died, limit, as_of):
+    """How many rows below `limit`, visible at `as_of`, the chains of `entries` hold together."""
+    total = 0
+    for i in range(entries.size):
+        position = head[entries[i]] if entries[i] >= 0 else np.int32(-1)
+        while position >= 0:
+            if position < limit and died[position] > as_of:
+                total += 1
+            position = link[position]
+    return total
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64)], cache=True, nogil=True)
+def prune_chain(entries, head, link, died, horizon):
+    """Counts the live rows of the chains, taking out rows that ended at or before `horizon`.
+
+    A reader standing on a row taken out goes on along its unchanged link.
+    """
+    total = 0
+    for i in range(entries.size):
+        entry = entries[i]
+        position = head[entry] if entry >= 0 else np.int32(-1)
+        before = np.int32(-1)
+        while position >= 0:
+            after = link[position]
+            if died[position] <= horizon:
+                if before < 0:
+                    head[entry] = after
+                else:
+                    link[before] = after
+            else:
+                before = position
+                if died[position] == ALIVE:
+                    total += 1
+            position = after
+    return total
+
+
+@nb.njit(
+    [t.void(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT, _INT64_OUT)],
+    cache=True,
+    nogil=True,
+)
+def list_chain(entries, head, link, died, limit, as_of, probes, positions):
+    """The pairs `count_chain` counted: probe numbers ascending, positions ascending within a probe."""
+    at = 0
+    for i in range(entries.size):
+        begin = at
+        position = head[entries[i]] if entries[i] >= 0 else np.int32(-1)
+        while position >= 0 and at < probes.size:
+            if position < limit and died[position] > as_of:
+                probes[at] = i
+                positions[at] = position
+                at += 1
+            position = link[position]
+        left = begin
+        right = at - 1
+        while left < right:
+            swap = positions[left]
+            positions[left] = positions[right]
+            positions[right] = swap
+            left += 1
+            right -= 1

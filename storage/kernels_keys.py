@@ -1,0 +1,164 @@
+"""Compiled loops of the key code: placing column values side by side in the key bytes of each row.
+
+`cursor[i]` is where the next value of row i goes in `out`; every loop moves it on. `valid` is one byte
+a row, or empty when no row is NULL. `flip` is 0, or 255 to complement value bytes (descending order).
+"""
+
+# numba takes the types from the signatures.
+# pyright: reportMissingParameterType=false
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numba import types as t
+
+_BYTES = t.Array(t.uint8, 1, "C", readonly=True)
+_INT32 = t.Array(t.int32, 1, "C", readonly=True)
+_INT64 = t.int64[::1]
+_OUT = t.uint8[::1]
+
+NUMERIC_BYTES = 28
+"""At most: marker, class, 3 of exponent, 20 pairs of digits, end."""
+
+
+@nb.njit([t.void(_BYTES, _INT32, _BYTES, _INT64)], cache=True, nogil=True)
+def text_sizes(data, offsets, valid, sizes):
+    """Adds to `sizes` what `place_text` will write for each row."""
+    for i in range(sizes.size):
+        if valid.size > 0 and valid[i] == 0:
+            sizes[i] += 1
+            continue
+        zeros = 0
+        for j in range(offsets[i], offsets[i + 1]):
+            zeros += data[j] == 0
+        sizes[i] += 3 + offsets[i + 1] - offsets[i] + zeros
+
+
+@nb.njit([t.void(_BYTES, _INT32, _BYTES, t.uint8, t.uint8, t.uint8, _OUT, _INT64)], cache=True, nogil=True)
+def place_text(data, offsets, valid, mark, null_mark, flip, out, cursor):
+    """Marker, the bytes with 00 written as 00 FF, then 00 00: no encoded value is a prefix of another."""
+    for i in range(cursor.size):
+        at = cursor[i]
+        if valid.size > 0 and valid[i] == 0:
+            out[at] = null_mark
+            cursor[i] = at + 1
+            continue
+        out[at] = mark
+        at += 1
+        for j in range(offsets[i], offsets[i + 1]):
+            byte = data[j]
+            out[at] = byte ^ flip
+            at += 1
+            if byte == 0:
+                out[at] = np.uint8(255) ^ flip
+                at += 1
+        out[at] = flip
+        out[at + 1] = flip
+        cursor[i] = at + 2
+
+
+@nb.njit([t.void(_BYTES, _INT64, _INT64, _OUT, _INT64)], cache=True, nogil=True)
+def place_bytes(data, starts, sizes, out, cursor):
+    """`sizes[i]` bytes from `data[starts[i]]` on, as they are."""
+    for i in range(cursor.size):
+        at = cursor[i]
+        start = starts[i]
+        for j in range(sizes[i]):
+            out[at + j] = data[start + j]
+        cursor[i] = at + sizes[i]
+
+
+@nb.njit(nogil=True)
+def _decimal_digits(low, high, digits):
+    """Decimal digits of a 128-bit magnitude, least significant first; returns how many."""
+    count = 0
+    if high == 0:
+        while low > 0:
+            rest = low // np.uint64(10)
+            digits[count] = np.uint8(low - rest * np.uint64(10))
+            low = rest
+            count += 1
+        return count
+    billion = np.uint64(1000000000)
+    mask = np.uint64(0xFFFFFFFF)
+    shift = np.uint64(32)
+    limbs = (high >> shift, high & mask, low >> shift, low & mask)
+    a, b, c, d = limbs
+    while a | b | c | d:
+        q = a // billion
+        b |= (a - q * billion) << shift
+        a = q
+        q = b // billion
+        c |= (b - q * billion) << shift
+        b = q
+        q = c // billion
+        d |= (c - q * billion) << shift
+        c = q
+        q = d // billion
+        part = d - q * billion
+        d = q
+        for _ in range(9):
+            rest = part // np.uint64(10)
+            digits[count] = np.uint8(part - rest * np.uint64(10))
+            part = rest
+            count += 1
+    while count > 0 and digits[count - 1] == 0:
+        count -= 1
+    return count
+
+
+@nb.njit(nogil=True)
+def _write_numeric(digits, count, scale, negative, out, at):
+    """Class, exponent and base-100 digits of a non-zero number; returns the position after them."""
+    flip = np.uint8(255) if negative else np.uint8(0)
+    out[at] = 2 if negative else 4
+    point = count - scale
+    exponent = (point + 1) >> 1
+    biased = exponent + (1 << 23)
+    out[at + 1] = np.uint8(biased >> 16) ^ flip
+    out[at + 2] = np.uint8((biased >> 8) & 255) ^ flip
+    out[at + 3] = np.uint8(biased & 255) ^ flip
+    at += 4
+    last = 0
+    while digits[last] == 0:
+        last += 1
+    i = count - 1
+    if 2 * exponent - point == 1:
+        out[at] = (digits[i] + np.uint8(1)) ^ flip
+        at += 1
+        i -= 1
+    while i >= last:
+        pair = digits[i] * np.uint8(10)
+        if i > last:
+            pair += digits[i - 1]
+        out[at] = np.uint8(pair + 1) ^ flip
+        at += 1
+        i -= 2
+    out[at] = flip
+    return at + 1
+
+
+@nb.njit([t.void(t.uint64[:, ::1], _BYTES, t.int64, t.uint8, t.uint8, _OUT, _INT64)], cache=True, nogil=True)
+def encode_decimals(values, valid, scale, mark, null_mark, out, sizes):
+    """Marker and canonical bytes of 128-bit decimals, row i at `out[i * NUMERIC_BYTES]`."""
+    digits = np.empty(48, np.uint8)
+    for i in range(sizes.size):
+        base = i * NUMERIC_BYTES
+        if valid.size > 0 and valid[i] == 0:
+            out[base] = null_mark
+            sizes[i] = 1
+            continue
+        out[base] = mark
+        low = values[i, 0]
+        high = values[i, 1]
+        negative = high >> np.uint64(63) == 1
+        if negative:
+            low = ~low + np.uint64(1)
+            high = ~high + np.uint64(low == 0)
+        count = _decimal_digits(low, high, digits)
+        if count == 0:
+            out[base + 1] = 3
+            sizes[i] = 2
+        else:
+            sizes[i] = _write_numeric(digits, count, scale, negative, out, base + 1) - base

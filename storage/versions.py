@@ -1,0 +1,249 @@
+"""Versioned rows: what a state table and its snapshots both are.
+
+Rows lie in order of arrival, each with the epoch that ended it (`died`, counted from the table's
+`base`; ALIVE while nothing has). Since rows are only appended, "born by epoch E" is the same as
+"position below the row count at the end of E", so a reader of E sees the rows below its `limit` whose
+`died` mark is greater than its `as_of`. A later writer adds rows above the limit and sets marks to
+later epochs only, neither of which the reader sees: no locks. A rolled-back epoch leaves its rows
+behind, dead to everyone (mark 0); their positions are never used again, because a reader may still be
+walking past them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from . import kernels
+from .arrowview import validity
+from .columns import CAPACITY_MIN, ColumnView, GrowingColumn, growing_column, grown
+from .index import Entries, HashIndex, IndexView
+from .keycode import Keys, encode_keys, fixed_width
+from .tablespec import Int64Array, Positions, TableSpec
+from .types import Type
+
+ALIVE = kernels.ALIVE
+NOW = ALIVE - 1
+"""`as_of` of the writer: only rows that nothing has ended."""
+
+
+class VersionedRows:
+    """Rows, weights and indexes as of one moment; immutable when made by `GrowingRows.freeze`."""
+
+    __slots__ = (
+        "__weakref__",
+        "as_of",
+        "columns",
+        "counts",
+        "died",
+        "limit",
+        "live",
+        "primary",
+        "secondary",
+        "spec",
+    )
+
+    spec: TableSpec
+    columns: Sequence[ColumnView]
+    counts: Int64Array | None
+    died: npt.NDArray[np.uint32]
+    primary: IndexView
+    secondary: Sequence[IndexView]
+    limit: int
+    as_of: int
+    live: int
+
+    def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
+        """Position of the visible row with each key, −1 where there is none."""
+        encoded = encode_keys(keys, self.spec.key_types, 1 if length is None else length)
+        return self.lookup_encoded(encoded)
+
+    def lookup_encoded(self, keys: Keys) -> Positions:
+        return self.primary.latest(self.primary.find(keys), self.died, self.limit, self.as_of)
+
+    def index_entries(
+        self, index: int, keys: Sequence[pa.Array], null_equal: bool, length: int | None
+    ) -> Entries:
+        """Entries of a secondary index for probe rows; −1 for a NULL unless `null_equal`."""
+        types = self.index_types(index)
+        encoded = encode_keys(keys, types, 1 if length is None else length)
+        entries = self.secondary[index].find(encoded)
+        if not null_equal:
+            for column in keys:
+                valid = validity(column)
+                if valid is not None:
+                    entries[valid == 0] = -1
+        return entries
+
+    def matches(
+        self, index: int, keys: Sequence[pa.Array], null_equal: bool = False, length: int | None = None
+    ) -> tuple[Int64Array, Positions]:
+        """(probe row, position) of every visible row with the probe's key, ascending."""
+        entries = self.index_entries(index, keys, null_equal, length)
+        return self.secondary[index].pairs(entries, self.died, self.limit, self.as_of)
+
+    def index_types(self, index: int) -> tuple[Type, ...]:
+        return tuple(self.spec.schema[i].type for i in self.spec.indexes[index])
+
+    def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
+        """The rows at `positions` (all columns, or those asked for); NULLs where it is −1."""
+        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        absent = positions < 0
+        missing = absent if absent.any() else None
+        return [column.take(positions, missing) for column in chosen]
+
+    def weights(self, positions: Positions) -> Int64Array:
+        """How often each row is there: 1 in a keyed table; 0 where the position is −1."""
+        if self.counts is None:
+            return (positions >= 0).astype(np.int64)
+        return np.where(positions >= 0, self.counts[positions], 0)
+
+    def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
+        """All visible rows and their weights; the table's own memory if no row has ended."""
+        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        if self.live == self.limit:
+            weights = np.ones(self.limit, np.int64) if self.counts is None else self.counts[: self.limit]
+            return [column.array(0, self.limit) for column in chosen], weights
+        positions = self.visible()
+        return [column.take(positions, None) for column in chosen], self.weights(positions)
+
+    def visible(self) -> Positions:
+        """Positions of all visible rows, ascending."""
+        return np.flatnonzero(self.died[: self.limit] > self.as_of)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved for rows and indexes."""
+        counts = 0 if self.counts is None else self.counts.nbytes
+        parts = sum(part.nbytes for part in (*self.columns, self.primary, *self.secondary))
+        return parts + counts + self.died.nbytes
+
+
+class GrowingRows(VersionedRows):
+    """The writer's rows. `base` is the epoch that mark 0 stands for."""
+
+    __slots__ = ("base", "readers")
+
+    columns: list[GrowingColumn]  # pyright: ignore[reportIncompatibleVariableOverride]
+    primary: HashIndex  # pyright: ignore[reportIncompatibleVariableOverride]
+    secondary: list[HashIndex]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, spec: TableSpec, base: int, rows: int = 0) -> None:
+        self.spec = spec
+        self.base = base
+        self.readers: list[weakref.ref[VersionedRows]] = []
+        self.columns = [growing_column(column.type.arrow) for column in spec.schema]
+        self.counts = np.empty(CAPACITY_MIN, np.int64) if spec.bag else None
+        self.died = np.empty(max(rows, CAPACITY_MIN), np.uint32)
+        self.primary = HashIndex(key_width(spec.key_types), rows)
+        self.secondary = [HashIndex(key_width(self.index_types(i)), rows) for i in range(len(spec.indexes))]
+        self.limit = 0
+        self.as_of = NOW
+        self.live = 0
+
+    def append(self, columns: Sequence[pa.Array], weights: Int64Array | None, count: int) -> int:
+        """Adds live rows to columns and secondary indexes; returns the position of the first.
+
+        The caller enters them in the primary index.
+        """
+        start = self.limit
+        for column, array in zip(self.columns, columns, strict=True):
+            column.append(array, start)
+        self._enter(columns, weights, count)
+        return start
+
+    def _enter(self, columns: Sequence[pa.Array], weights: Int64Array | None, count: int) -> None:
+        start, stop = self.limit, self.limit + count
+        self.died = grown(self.died, start, stop)
+        self.died[start:stop] = ALIVE
+        if self.counts is not None:
+            self.counts = grown(self.counts, start, stop)
+            self.counts[start:stop] = 1 if weights is None else weights
+        self.limit = stop
+        self.live += count
+        for i, index in enumerate(self.secondary):
+            keys = [columns[place] for place in self.spec.indexes[i]]
+            index.chain(encode_keys(keys, self.index_types(i), count), start)
+
+    def replace(self, start: int, keys: Keys, now: int) -> Positions | None:
+        """Makes the rows from `start` on the versions of their distinct keys.
+
+        Returns the positions of the rows ended thereby, −1 for a new key; None if a key occurs twice.
+        """
+        ended = self.primary.replace(keys, self.died, start, now)
+        if ended is not None:
+            self.live -= int(np.count_nonzero(ended >= 0))
+        return ended
+
+    def encode_rows(self, columns: Sequence[pa.Array], count: int) -> Keys:
+        """The primary keys of whole rows."""
+        return encode_keys([columns[i] for i in self.spec.key_columns], self.spec.key_types, count)
+
+    def end(self, positions: Positions, now: int) -> int:
+        """Ends live rows. Returns −1, or which of `positions` is no live row (nothing is changed then)."""
+        failed = kernels.end_rows(positions, self.died, self.limit, now)
+        if failed < 0:
+            self.live -= len(positions)
+        return failed
+
+    def matches_pruned(
+        self, index: int, keys: Sequence[pa.Array], null_equal: bool, length: int | None, horizon: int
+    ) -> tuple[Int64Array, Positions]:
+        """`matches`, taking rows that ended at or before `horizon` out of the chains it walks."""
+        entries = self.index_entries(index, keys, null_equal, length)
+        chains = self.secondary[index]
+        total = chains.prune(entries, self.died, horizon)
+        return chains.pairs(entries, self.died, self.limit, NOW, total)
+
+    def freeze(self, as_of: int) -> VersionedRows:
+        """What readers of the epoch `as_of` (counted from `base`) see."""
+        view = VersionedRows()
+        view.spec, view.limit, view.as_of, view.live = self.spec, self.limit, as_of, self.live
+        view.columns = [column.freeze() for column in self.columns]
+        view.counts, view.died = self.counts, self.died
+        view.primary = self.primary.freeze()
+        view.secondary = [index.freeze() for index in self.secondary]
+        self.readers = [reader for reader in self.readers if reader() is not None]
+        self.readers.append(weakref.ref(view))
+        return view
+
+    def oldest_reader(self) -> int:
+        """The oldest `as_of` among the views of these rows that someone still holds."""
+        views = (reader() for reader in self.readers)
+        return min((view.as_of for view in views if view is not None), default=0)
+
+    def compacted(self, base: int) -> GrowingRows:
+        """New rows holding only the live ones, in the same order. Readers keep the old ones."""
+        positions = self.visible()
+        count = len(positions)
+        new = GrowingRows(self.spec, base, count)
+        new.columns = [column.compacted(positions) for column in self.columns]
+        columns = [column.array(0, count) for column in new.columns]
+        new._enter(columns, None if self.counts is None else self.counts[positions], count)
+        new.replace(0, new.encode_rows(columns, count), 0)
+        new.forget_undo()
+        return new
+
+    def roll_back(self, start: int, live: int, ended: Sequence[Positions]) -> None:
+        """Undoes an epoch: rows from `start` on are dead to all, rows it ended live again."""
+        for index in (self.primary, *self.secondary):
+            index.roll_back()
+        for positions in ended:
+            self.died[positions] = ALIVE
+        self.died[start : self.limit] = 0
+        self.live = live
+
+    def forget_undo(self) -> None:
+        """Makes everything entered so far permanent."""
+        for index in (self.primary, *self.secondary):
+            index.undo.clear()
+
+
+def key_width(types: Sequence[Type]) -> int:
+    """Bytes of every key of these types, 0 if they differ from key to key."""
+    widths = [fixed_width(type_) for type_ in types]
+    return sum(widths) or 1 if all(widths) else 0
