@@ -46,14 +46,14 @@ class AggregateCall:
     @property
     def guarded_args(self) -> tuple[Expr, ...]:
         """The arguments, computed only on rows that pass the filter."""
-        if self.filter is None:
-            return self.args
-        return tuple(
-            arg
-            if isinstance(arg, ColumnRef | Literal)
-            else Case((self.filter,), (arg,), Literal(None, arg.type), arg.type)
-            for arg in self.args
-        )
+        return tuple(guarded(arg, self.filter) for arg in self.args)
+
+
+def guarded(arg: Expr, condition: Expr | None) -> Expr:
+    """`arg`, computed only on rows where `condition` is true, so that it cannot fail on others."""
+    if condition is None or isinstance(arg, ColumnRef | Literal):
+        return arg
+    return Case((condition,), (arg,), Literal(None, arg.type), arg.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ def _values_differ(left: pa.Array, right: pa.Array) -> BoolArray:
         pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
         return np.array([repr(a) != repr(b) for a, b in pairs], np.bool_)
     if pa.types.is_boolean(left.type) or left.type in (pa.string(), pa.binary()):
-        return pc.not_equal(left, right).fill_null(False).to_numpy(zero_copy_only=False)
+        different = pc.call_function("not_equal", [left, right])
+        return different.fill_null(False).to_numpy(zero_copy_only=False)
     a, b = _words(left), _words(right)
     return (a != b).reshape(len(left), -1).any(axis=1) if len(left) else np.zeros(0, np.bool_)
 
