@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from rocksdict import (
@@ -17,7 +17,6 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
-    ReadOptions,
     WriteBatch,
     WriteOptions,
 )
@@ -50,17 +49,24 @@ class RocksStore:
             # rocksdict raises bare Exception for anything RocksDB says.
             raise StoreUnreadable(str(error)) from error
         self._unlogged = WriteOptions()
-        self._unlogged.disable_wal(True)
+        # The stub calls the property a method.
+        self._unlogged.disable_wal = True  # pyright: ignore[reportAttributeAccessIssue]
 
     def get(self, key: bytes) -> bytes | None:
         return self._db.get(key)
 
     def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
-        values = iter(self._db.values(from_key=low, read_opt=_before(high)))
-        return iter(lambda: list(islice(values, chunk)), [])
+        found = takewhile(lambda item: item[0] < high, self._items(low))
+        while values := [value for _, value in islice(found, chunk)]:
+            yield values
 
     def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
-        return list(self._db.items(from_key=low, read_opt=_before(high)))  # pyright: ignore[reportReturnType]
+        return list(takewhile(lambda item: item[0] < high, self._items(low)))
+
+    def _items(self, low: bytes) -> Iterator[tuple[bytes, bytes]]:
+        # Without ReadOptions.set_iterate_upper_bound: in rocksdict 0.3.29 the bound is not kept alive
+        # and scans end anywhere.
+        return iter(self._db.items(from_key=low))  # pyright: ignore[reportReturnType]
 
     def write(self, batch: StoreBatch) -> None:
         writes = WriteBatch(raw_mode=True)
@@ -84,12 +90,6 @@ class RocksStore:
 
     def close(self) -> None:
         self._db.close()
-
-
-def _before(high: bytes) -> ReadOptions:
-    options = ReadOptions()
-    options.set_iterate_upper_bound(high)
-    return options
 
 
 def _options() -> Options:
