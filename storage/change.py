@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from .tablespec import Int64Array, Positions
-from .versions import VersionedRows
+from .versions import GrowingRows
 
 
 class Change:
@@ -20,7 +20,7 @@ class Change:
 
     def __init__(
         self,
-        rows: VersionedRows,
+        rows: GrowingRows,
         removed: Positions,
         removed_weights: Int64Array,
         inserted: Positions,

@@ -86,7 +86,7 @@ class FixedView:
         self.arrow = arrow
         self.bits = pa.types.is_boolean(arrow)
         self.values = values
-        self.valid = valid
+        self.valid: av.ByteArray | None = valid
 
     def array(self, start: int, stop: int) -> pa.Array:
         return self._build(self.values[start:stop], None if self.valid is None else self.valid[start:stop])
@@ -155,7 +155,7 @@ class TextView:
         self.arrow = arrow
         self.offsets = offsets
         self.data = data
-        self.valid = valid
+        self.valid: av.ByteArray | None = valid
 
     def array(self, start: int, stop: int) -> pa.Array:
         valid = None if self.valid is None else self.valid[start:stop]

@@ -96,7 +96,7 @@ class Keys:
             if (matrix[:, 0] == matrix[0, 0]).all():
                 words = np.ascontiguousarray(matrix[:, 1:]).view(">u8").ravel().astype(np.uint64)
                 return np.argsort(words, kind="stable")
-        return pc.array_sort_indices(self.to_arrow()).to_numpy().astype(np.int64)
+        return pc.call_function("array_sort_indices", [self.to_arrow()]).to_numpy().astype(np.int64)
 
 
 class _Part(Protocol):
@@ -297,7 +297,7 @@ _FIXED: dict[str, tuple[int, _Put]] = {
 
 def _variable_part(column: pa.Array, type_: Type, null_mark: int, descending: bool) -> _Part:
     if type_.name == "bpchar":
-        column = pc.ascii_rtrim(column, " ")
+        column = pc.call_function("ascii_rtrim", [column], pc.TrimOptions(" "))
     if type_.element is None and type_.name not in ("numeric", "jsonb"):
         assert is_bytes(column.type), column.type
         offsets, data = byte_values(column)

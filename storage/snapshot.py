@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from .tablespec import Int64Array, Positions, TableSpec
-from .versions import VersionedRows
+from .versions import FrozenRows
 
 
 class TableSnapshot:
@@ -18,7 +18,7 @@ class TableSnapshot:
 
     __slots__ = ("_rows", "epoch", "spec")
 
-    def __init__(self, spec: TableSpec, epoch: int, rows: VersionedRows) -> None:
+    def __init__(self, spec: TableSpec, epoch: int, rows: FrozenRows) -> None:
         self.spec = spec
         self.epoch = epoch
         self._rows = rows

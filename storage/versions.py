@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,11 @@ NOW = ALIVE - 1
 """`as_of` of the writer: only rows that nothing has ended."""
 
 
-class VersionedRows:
+ColumnT = TypeVar("ColumnT", bound=ColumnView)
+IndexT = TypeVar("IndexT", bound=IndexView)
+
+
+class VersionedRows(Generic[ColumnT, IndexT]):
     """Rows, weights and indexes as of one moment; immutable when made by `GrowingRows.freeze`."""
 
     __slots__ = (
@@ -48,11 +53,11 @@ class VersionedRows:
     )
 
     spec: TableSpec
-    columns: Sequence[ColumnView]
+    columns: list[ColumnT]
     counts: Int64Array | None
     died: npt.NDArray[np.uint32]
-    primary: IndexView
-    secondary: Sequence[IndexView]
+    primary: IndexT
+    secondary: list[IndexT]
     limit: int
     as_of: int
     live: int
@@ -123,19 +128,19 @@ class VersionedRows:
         return parts + counts + self.died.nbytes
 
 
-class GrowingRows(VersionedRows):
+FrozenRows = VersionedRows[ColumnView, IndexView]
+"""Rows as a snapshot holds them."""
+
+
+class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
     """The writer's rows. `base` is the epoch that mark 0 stands for."""
 
     __slots__ = ("base", "readers")
 
-    columns: list[GrowingColumn]  # pyright: ignore[reportIncompatibleVariableOverride]
-    primary: HashIndex  # pyright: ignore[reportIncompatibleVariableOverride]
-    secondary: list[HashIndex]  # pyright: ignore[reportIncompatibleVariableOverride]
-
     def __init__(self, spec: TableSpec, base: int, rows: int = 0) -> None:
         self.spec = spec
         self.base = base
-        self.readers: list[weakref.ref[VersionedRows]] = []
+        self.readers: list[weakref.ref[FrozenRows]] = []
         self.columns = [growing_column(column.type.arrow) for column in spec.schema]
         self.counts = np.empty(CAPACITY_MIN, np.int64) if spec.bag else None
         self.died = np.empty(max(rows, CAPACITY_MIN), np.uint32)
@@ -199,9 +204,9 @@ class GrowingRows(VersionedRows):
         total = chains.prune(entries, self.died, horizon)
         return chains.pairs(entries, self.died, self.limit, NOW, total)
 
-    def freeze(self, as_of: int) -> VersionedRows:
+    def freeze(self, as_of: int) -> FrozenRows:
         """What readers of the epoch `as_of` (counted from `base`) see."""
-        view = VersionedRows()
+        view = FrozenRows()
         view.spec, view.limit, view.as_of, view.live = self.spec, self.limit, as_of, self.live
         view.columns = [column.freeze() for column in self.columns]
         view.counts, view.died = self.counts, self.died
