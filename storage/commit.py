@@ -7,9 +7,8 @@
     storage.commit({"source": b"offset"})       # changelog and offsets with one fsync, then visible
 
 The order in `commit` is what the promises rest on: the changelog is durable (I3) before the epoch is
-announced, of all tables at once (I2); the store is written later, from the changelog (I1). `recovery.py` is
-its mirror image. `table.commit` ends the epoch in memory but can be taken back by `table.rollback`
-until the next `begin`; until `Storage.commit` returns, nobody may be handed a snapshot of it.
+announced, of all tables at once (I2); the store is written later, from the changelog (I1).
+`recovery.py` is its mirror image.
 """
 
 from __future__ import annotations
@@ -192,6 +191,8 @@ class Storage:
             self._stamped = set()
             self.rollback()
             raise
+        for table in self._tables.values():
+            table.commit()
         self.epoch, self.sources = epoch, offsets
         self._open, self._undo = False, None
         if self._durable != self._specs:
@@ -273,7 +274,7 @@ class Storage:
         if self._specs != self._durable:
             frames = self._shape_frames()
         for name, table in self._tables.items():
-            change = table.commit()
+            change = table.change()
             if len(change):
                 if name not in self._stamped:
                     frames.append(self._stamp(name))

@@ -116,16 +116,10 @@ def load_table(
 
 
 def _restore(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
-    """Bulk load; what does not fit into one Arrow array comes after it."""
-    parts = _bounded(rows)
-    first = _concat(parts[0]) if parts else Rows(list(stored.schema.empty()), np.empty(0, np.int64))
-    table.restore(first.columns, first.weights, epoch if len(parts) < 2 else epoch - 1)
-    if len(parts) > 1:
-        table.begin(epoch)
-        for part in parts[1:]:
-            whole = _concat(part)
-            table.upsert(whole.columns, whole.weights)
-        table.commit()
+    """Bulk load, in as few calls as Arrow arrays allow."""
+    for part in _bounded(rows) or [[Rows(list(stored.schema.empty()), np.empty(0, np.int64))]]:
+        whole = _concat(part)
+        table.restore(whole.columns, whole.weights, epoch)
 
 
 def _bounded(rows: Sequence[Rows]) -> list[list[Rows]]:
