@@ -172,6 +172,14 @@ class StateTable:
 
     # -- the end of an epoch
 
+    def change(self) -> TableChange:
+        """The open epoch's effect so far: what `commit` returns if nothing more is written.
+
+        So the changelog can be made durable while the epoch can still be rolled back.
+        """
+        assert self._epoch is not None, f"{self.name}: no epoch is open"
+        return self._change(self._epoch)
+
     def commit(self) -> TableChange:
         """Ends the epoch and publishes its snapshot. Returns what changed."""
         assert self._epoch is not None, f"{self.name}: no epoch is open"
