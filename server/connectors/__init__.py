@@ -1,1 +1,7 @@
-"""The server/connectors floor."""
+"""Where rows come from and go to: one file a connector, registered by its decorator."""
+
+from __future__ import annotations
+
+from .base import Registry
+
+CONNECTORS = Registry()

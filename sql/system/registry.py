@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,6 +34,8 @@ class SystemContext:
     search_path: tuple[str, ...] = ("public",)
     session: Mapping[str, str] = field(default_factory=dict)
     live: Mapping[str, Callable[[], Rows]] = field(default_factory=dict)
+    sequences: Any = None
+    """The counters `nextval` draws from: `draw(sequence entry, count) → first`."""
 
     def facts(self, name: str) -> Rows:
         """The live rows called `name`, none where nobody provides them (in tests)."""

@@ -1,0 +1,117 @@
+"""Live facts for system relations: sessions, settings, cursors, sources, views, errors.
+
+Each function returns rows as tuples; the relation that shows them (`sql/system/`) names the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..runtime.state import ERRORS
+from ..sql.entries import MaterializedView, Source, Table
+from .settings import SETTINGS
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .database import Database
+
+Rows = Iterable[tuple[object, ...]]
+
+
+def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], Rows]]:
+    """All providers, by the name `SystemContext.facts` asks for."""
+    return {
+        "sessions": partial(_sessions, database),
+        "settings": partial(_settings, client),
+        "cursors": partial(_cursors, client),
+        "prepared_statements": partial(_prepared, client),
+        "sources": partial(_sources, database),
+        "views": partial(_views, database),
+        "errors": partial(_errors, database),
+        "tables": partial(_tables, database),
+        "server": partial(_server, database),
+    }
+
+
+def _sessions(database: Database) -> Rows:
+    """(pid, user, application, address, state, query, query start µs)"""
+    for client in list(database.clients.values()):
+        state = "active" if client.transaction_time_us else "idle"
+        if client.in_block:
+            state = "idle in transaction (aborted)" if client.failed else "idle in transaction"
+        application = client.settings.show("application_name")
+        yield (
+            client.pid,
+            client.user,
+            application,
+            client.address,
+            state,
+            client.current_query,
+            client.state_changed_us,
+        )
+
+
+def _settings(client: Client) -> Rows:
+    """(name, value, description, default, read only)"""
+    for name, value, doc in client.settings.all():
+        known = SETTINGS.get(name.lower())
+        yield name, value, doc, known.default if known else "", known.read_only if known else False
+
+
+def _cursors(client: Client) -> Rows:
+    """(name, statement, hold, scrollable, creation µs)"""
+    for cursor in client.cursors.values():
+        yield cursor.name, cursor.text, cursor.hold, cursor.scroll, cursor.created_us
+
+
+def _prepared(client: Client) -> Rows:
+    """(name, statement, parameter types)"""
+    for name, prepared in client.statements.items():
+        text = getattr(getattr(prepared, "statement", None), "text", "")
+        yield name, text, [str(type_) for type_ in prepared.parameter_types]
+
+
+def _sources(database: Database) -> Rows:
+    """(oid, connector, offset, state, reason)"""
+    published = database.engine.published
+    status = database.engine.source_status()
+    for entry in published.catalog.of(Source, Table):
+        assert isinstance(entry, Source | Table)
+        if "connector" not in entry.options:
+            continue
+        reason = status.get(entry.id, published.stalled.get(entry.id, ""))
+        offset = published.offsets.get(entry.id, b"").decode("utf-8", "replace")
+        yield entry.oid, entry.options["connector"], offset, "stalled" if reason else "running", reason
+
+
+def _views(database: Database) -> Rows:
+    """(oid, rows, bytes, state, reason)"""
+    published = database.engine.published
+    for entry in published.catalog.of(MaterializedView):
+        table = published.tables.get(entry.id)
+        reason = published.stalled.get(entry.id, "")
+        rows, size = (len(table), table.nbytes) if table is not None else (0, 0)
+        yield entry.oid, rows, size, "stalled" if reason else "running", reason
+
+
+def _tables(database: Database) -> Rows:
+    """(oid, rows, bytes)"""
+    published = database.engine.published
+    for entry in published.catalog.of(Table):
+        table = published.tables.get(entry.id)
+        if table is not None:
+            yield entry.oid, len(table), table.nbytes
+
+
+def _errors(database: Database) -> Rows:
+    """(relation oid, operator, code, message, position, row, count)"""
+    columns, weights = database.engine.published.tables[ERRORS].scan()
+    yield from zip(*(column.to_pylist() for column in columns), weights.tolist(), strict=True)
+
+
+def _server(database: Database) -> Rows:
+    """(started µs, epoch, commit µs)"""
+    published = database.engine.published
+    yield database.started_us, published.epoch, published.time_us

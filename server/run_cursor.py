@@ -1,0 +1,103 @@
+"""DECLARE, FETCH, MOVE and CLOSE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+
+import pyarrow as pa
+
+from ..sql import statements as st
+from ..storage.errors import DuplicateCursor, FeatureNotSupported, InvalidCursorName, NoActiveTransaction
+from .backend import Result, ResultColumn
+from .client import Client, PreparedStatement, describes, executes
+from .cursor import Cursor
+from .futures import then
+from .run_query import run_select
+
+
+@executes(st.DeclareCursor)
+def run_declare(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result | Future[Result]:
+    statement = prepared.statement
+    assert isinstance(statement, st.DeclareCursor)
+    if not isinstance(statement.statement, st.Select):
+        raise FeatureNotSupported("a cursor for SUBSCRIBE is not supported")
+    if not client.in_block and not statement.hold:
+        raise NoActiveTransaction("DECLARE CURSOR can only be used in transaction blocks")
+    if statement.name in client.cursors:
+        raise DuplicateCursor(f'cursor "{statement.name}" already exists')
+    query = client.prepare_statement(statement.statement)
+    outcome = run_select(client, query, (), alone)
+
+    def declare(result: Result) -> Result:
+        client.cursors[statement.name] = _cursor(client, statement, result)
+        return Result("DECLARE CURSOR")
+
+    return then(outcome, declare) if isinstance(outcome, Future) else declare(outcome)
+
+
+def _cursor(client: Client, statement: st.DeclareCursor, result: Result) -> Cursor:
+    assert result.columns is not None
+    pieces: list[list[pa.Array]] = [piece for piece in result.batches if isinstance(piece, list)]
+    rows = [
+        pa.concat_arrays([piece[i] for piece in pieces]) if pieces else pa.array([], column.type.arrow)
+        for i, column in enumerate(result.columns)
+    ]
+    count = sum(len(piece[0]) if piece else 1 for piece in pieces)
+    return Cursor(
+        statement.name,
+        result.columns,
+        rows,
+        count,
+        statement.hold,
+        statement.scroll is not False,
+        statement.text,
+        client.transaction_time_us,
+    )
+
+
+def _find(client: Client, name: str) -> Cursor:
+    cursor = client.cursors.get(name)
+    if cursor is None:
+        raise InvalidCursorName(f'cursor "{name}" does not exist')
+    return cursor
+
+
+@describes(st.Fetch)
+def describe_fetch(client: Client, statement: st.Fetch) -> tuple[ResultColumn, ...]:
+    return _find(client, statement.name).columns
+
+
+@executes(st.Fetch)
+def run_fetch(client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.Fetch)
+    cursor = _find(client, statement.name)
+    rows = cursor.fetch(statement.direction, statement.count)
+    return Result("FETCH {rows}", cursor.columns, iter(_pieces(rows)))
+
+
+def _pieces(rows: list[pa.Array]) -> Iterable[list[pa.Array]]:
+    return [rows] if rows and len(rows[0]) else []
+
+
+@executes(st.Move)
+def run_move(client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.Move)
+    rows = _find(client, statement.name).fetch(statement.direction, statement.count)
+    return Result(f"MOVE {len(rows[0]) if rows else 0}")
+
+
+@executes(st.CloseCursor)
+def run_close(client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.CloseCursor)
+    if statement.name is None:
+        client.cursors.clear()
+        return Result("CLOSE CURSOR ALL")
+    _find(client, statement.name)
+    del client.cursors[statement.name]
+    return Result("CLOSE CURSOR")

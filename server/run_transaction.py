@@ -1,0 +1,142 @@
+"""BEGIN, COMMIT, ROLLBACK, SAVEPOINT and SET TRANSACTION."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import pyarrow as pa
+
+from ..planner.define import Notice
+from ..sql import statements as st
+from ..storage.errors import ActiveTransaction, NoActiveTransaction, SqlError
+from .backend import Result
+from .client import Client, PreparedStatement, executes
+from .futures import then
+
+
+class TransactionWarning(Notice, code="25001"): ...
+
+
+class NoTransactionWarning(Notice, code="25P01"): ...
+
+
+@executes(st.Begin)
+def run_begin(client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.Begin)
+    if client.in_block:
+        return Result("BEGIN", notices=[TransactionWarning("there is already a transaction in progress")])
+    read_only = statement.read_only
+    if read_only is None:
+        read_only = client.settings.show("default_transaction_read_only") == "on"
+    client.begin(explicit=True, read_only=read_only)
+    _set_modes(client, read_only, statement.isolation)
+    return Result("BEGIN")
+
+
+def _set_modes(client: Client, read_only: bool | None, isolation: str | None) -> None:
+    if isolation is not None:
+        client.settings.set("transaction_isolation", isolation, local=True)
+    if read_only is not None:
+        client.settings.set("transaction_read_only", "on" if read_only else "off", local=True)
+
+
+@executes(st.Commit)
+def run_commit(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result | Future[Result]:
+    statement = prepared.statement
+    assert isinstance(statement, st.Commit)
+    before = client.parameters()
+    if not client.in_block:
+        return Result("COMMIT", notices=[NoTransactionWarning("there is no transaction in progress")])
+    if client.failed:
+        return _rolled_back(client, statement.chain, before)
+    assert client.transaction is not None
+    work = client.transaction.commit_work(client.read_context())
+    client.end_transaction(committed=True)
+    if statement.chain:
+        client.begin(explicit=True)
+    if work is None:
+        return Result("COMMIT", parameters=_changed(client, before))
+    return then(client.database.engine.submit(work), lambda _: Result("COMMIT"))
+
+
+@executes(st.Rollback)
+def run_rollback(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.Rollback)
+    if statement.to is not None:
+        _need_block(client, "ROLLBACK TO SAVEPOINT")
+        assert client.transaction is not None
+        client.transaction.rollback_to(statement.to)
+        client.failed = False
+        return Result("ROLLBACK")
+    if not client.in_block:
+        return Result("ROLLBACK", notices=[NoTransactionWarning("there is no transaction in progress")])
+    return _rolled_back(client, statement.chain, client.parameters())
+
+
+def _rolled_back(client: Client, chain: bool, before: dict[str, str]) -> Result:
+    client.end_transaction(committed=False)
+    if chain:
+        client.begin(explicit=True)
+    return Result("ROLLBACK", parameters=_changed(client, before))
+
+
+def _changed(client: Client, before: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in client.parameters().items() if before.get(name) != value}
+
+
+def _need_block(client: Client, what: str) -> None:
+    if not client.in_block:
+        raise NoActiveTransaction(f"{what} can only be used in transaction blocks")
+
+
+@executes(st.Savepoint)
+def run_savepoint(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result:
+    assert isinstance(prepared.statement, st.Savepoint)
+    _need_block(client, "SAVEPOINT")
+    assert client.transaction is not None
+    client.transaction.savepoint(prepared.statement.name)
+    return Result("SAVEPOINT")
+
+
+@executes(st.Release)
+def run_release(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result:
+    assert isinstance(prepared.statement, st.Release)
+    _need_block(client, "RELEASE SAVEPOINT")
+    assert client.transaction is not None
+    client.transaction.release(prepared.statement.name)
+    return Result("RELEASE")
+
+
+@executes(st.SetTransaction)
+def run_set_transaction(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result:
+    statement = prepared.statement
+    assert isinstance(statement, st.SetTransaction)
+    if statement.session:
+        if statement.read_only is not None:
+            client.settings.set("default_transaction_read_only", "on" if statement.read_only else "off")
+        if statement.isolation is not None:
+            client.settings.set("default_transaction_isolation", statement.isolation)
+        return Result("SET")
+    if not client.in_block:
+        warning: SqlError = NoTransactionWarning("SET TRANSACTION can only be used in transaction blocks")
+        return Result("SET", notices=[warning])
+    assert client.transaction is not None
+    if client.transaction.dirty and statement.read_only is False and client.transaction.read_only:
+        raise ActiveTransaction("transaction read-write mode must be set before any query")
+    if statement.read_only is not None:
+        client.transaction.read_only = statement.read_only
+    _set_modes(client, statement.read_only, statement.isolation)
+    return Result("SET")
