@@ -82,7 +82,7 @@ class Storage:
         self._tables: dict[str, StateTable] = {}
         self._specs = dict(recovered.specs)
         self._durable = dict(recovered.specs)
-        self._last_number = max((spec.number for spec in self._specs.values()), default=0)
+        self._last_number = recovered.last_number
         self._open = False
         self._undo: _Undo | None = None
         self._segment = -1

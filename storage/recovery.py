@@ -37,12 +37,17 @@ LOAD_BYTES_MAX = 1 << 30
 
 @dataclass(slots=True)
 class Recovered:
-    """What there is: tables by name, connector offsets, and the rows' sources."""
+    """What there is: tables by name, connector offsets, and the rows' sources.
+
+    `last_number`: tables created from now on take higher ones; the store may still hold rows of a
+    table up to there that the overlay drops.
+    """
 
     mirror: Mirror
     overlay: Stretch | None
     specs: dict[str, StoredSpec]
     sources: dict[str, bytes]
+    last_number: int
 
 
 def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
@@ -57,12 +62,14 @@ def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
         mirror.close()
         mirror = Mirror(open_store(folder, True), log.identity)
         overlay = _replay(log, mirror)
-    specs = dict(mirror.specs)
+    specs, numbers = dict(mirror.specs), {spec.number for spec in mirror.specs.values()}
     if overlay is not None:
         gone = set(overlay.dropped)
+        numbers |= gone | {spec.number for spec in overlay.specs.values()}
         specs = {name: spec for name, spec in specs.items() if spec.number not in gone} | overlay.specs
     meta = mirror.offsets if overlay is None else overlay.meta
-    return Recovered(mirror, overlay, specs, decode_meta(meta) if meta else {})
+    sources = decode_meta(meta) if meta else {}
+    return Recovered(mirror, overlay, specs, sources, max(numbers, default=0))
 
 
 def _open_mirror(log: FileLog, folder: Path, open_store: StoreOpener) -> Mirror:
