@@ -13,6 +13,7 @@ from .change import Change
 from .errors import InternalError
 from .keycode import Keys, encode_keys, group_ids
 from .tablespec import Int64Array, Positions, TableSpec
+from .types import INT4, INT8, TEXT, UUID, Type
 from .versions import GrowingRows
 
 _NONE = np.empty(0, np.int64)
@@ -88,23 +89,18 @@ def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], we
 def _apply_keyed(
     table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array
 ) -> Change:
-    keys = rows.encode_rows(columns, len(weights))
-    old = rows.lookup_encoded(keys)
-    plan = _plan(rows, columns, weights, keys, old)
+    schema = table.spec.schema
+    plan = _plan(rows, columns, weights, None)
+    for types in () if plan else (tuple(map(_image, schema.types)), schema.types):
+        columns, weights = _consolidated(columns, weights, types)
+        plan = _plan(rows, columns, weights, schema.types)
+        if plan is not None:
+            break
     if plan is None:
-        columns, weights = _consolidated(table, columns, weights)
-        if not len(weights):
-            return Change(rows, _NONE, _NONE, _NONE, _NONE)
-        keys = rows.encode_rows(columns, len(weights))
-        old = rows.lookup_encoded(keys)
-        plan = _plan(rows, columns, weights, keys, old, table.spec)
-        if plan is None:
-            raise InternalError(
-                f'table "{table.name}": a second row of a key came, or a row went that was not there'
-            )
-    coming, going = plan
-    removed = np.concatenate((old[coming], going))
-    removed = removed[removed >= 0]
+        raise InternalError(
+            f'table "{table.name}": a second row of a key came, or a row went that was not there'
+        )
+    coming, removed, going = plan
     inserted = table.upsert(_take(columns, coming), None) if len(coming) else _NONE
     table.delete(going)
     ones = np.ones(max(len(removed), len(inserted)), np.int64)
@@ -115,17 +111,19 @@ def _plan(
     rows: GrowingRows,
     columns: Sequence[pa.Array],
     weights: Int64Array,
-    keys: Keys,
-    old: Positions,
-    canonical: TableSpec | None = None,
-) -> tuple[Positions, Positions] | None:
-    """(delta rows to upsert, positions to delete), or None if the delta is not that simple.
+    types: tuple[Type, ...] | None,
+) -> tuple[Positions, Positions, Positions] | None:
+    """(delta rows to upsert, positions of rows going, those not replaced), or None if it is not simple.
 
     It is if each key has at most one row coming and one going, the one going is the live row, and
-    nothing comes on top of a live row. Rows are compared by their bits, with `canonical` by value.
+    nothing comes on top of a live row. Rows are compared by their bits, or by value given their `types`.
     """
+    if not len(weights):
+        return _NONE, _NONE, _NONE
     if (np.abs(weights) != 1).any():
         return None
+    keys = rows.encode_rows(columns, len(weights))
+    old = rows.lookup_encoded(keys)
     plus = weights > 0
     ids, first = group_ids(keys)
     if not _once(ids[plus], len(first)) or not _once(ids[~plus], len(first)):
@@ -135,11 +133,12 @@ def _plan(
     has_minus[ids[minus]] = True
     if ((old[first] >= 0) != has_minus).any():
         return None
-    if len(minus) and not _equal(rows, columns, minus, old[minus], canonical):
+    if len(minus) and not _equal(rows, columns, minus, old[minus], types):
         return None
     has_plus = np.zeros(len(first), np.bool_)
     has_plus[ids[plus]] = True
-    return np.flatnonzero(plus), old[minus[~has_plus[ids[minus]]]]
+    removed = old[minus]
+    return np.flatnonzero(plus), removed, removed[~has_plus[ids[minus]]]
 
 
 def _once(ids: Positions, groups: int) -> bool:
@@ -155,14 +154,13 @@ def _equal(
     columns: Sequence[pa.Array],
     places: Positions,
     positions: Positions,
-    canonical: TableSpec | None,
+    types: tuple[Type, ...] | None,
 ) -> bool:
     """Whether the delta rows at `places` are the stored rows at `positions`."""
     given = _take(columns, places)
     stored = rows.take(positions)
-    if canonical is None:
+    if types is None:
         return all(a.equals(b) for a, b in zip(given, stored, strict=True))
-    types = canonical.schema.types
     a, b = encode_keys(given, types, len(places)), encode_keys(stored, types, len(places))
     return _same_bytes(a.data, b.data) and _same_bytes(a.offsets, b.offsets)
 
@@ -172,9 +170,23 @@ def _same_bytes(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> bool:
 
 
 def _consolidated(
-    table: _Table, columns: Sequence[pa.Array], weights: Int64Array
+    columns: Sequence[pa.Array], weights: Int64Array, types: Sequence[Type]
 ) -> tuple[Sequence[pa.Array], Int64Array]:
-    """The delta with equal rows added up."""
-    first, net = _net(encode_keys(columns, table.spec.schema.types, len(weights)), weights)
+    """The delta with rows that are equal as `types` added up."""
+    given = [
+        column.view(type_.arrow) if pa.types.is_floating(column.type) else column
+        for column, type_ in zip(columns, types, strict=True)
+    ]
+    first, net = _net(encode_keys(given, types, len(weights)), weights)
     kept = np.flatnonzero(net)
     return _take(columns, first[kept]), net[kept]
+
+
+def _image(type_: Type) -> Type:
+    """The type as which values are equal only when they look the same: 1.0 is not 1.00.
+
+    An update that changes no more than the looks is still an update.
+    """
+    if pa.types.is_string(type_.arrow):
+        return TEXT
+    return {"float4": INT4, "float8": INT8, "interval": UUID}.get(type_.name, type_)
