@@ -1,0 +1,83 @@
+"""ARRAY[…], subscripts and slices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from ..operators.expr import ArrayExpr, Expr, Subquery, SubqueryKind
+from ..storage.errors import DatatypeMismatch, FeatureNotSupported, IndeterminateDatatype, SyntaxFault
+from ..storage.types import INT4, TEXT, array_of, format_type
+from .bind_conditions import call_function
+from .bind_operators import call_operator
+from .dialect import position_of
+
+if TYPE_CHECKING:
+    from .bind import Ast, ExpressionBinder
+
+QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Values)
+ELEMENT, SLICE = "array_element", "array_slice"
+"""The functions behind `a[i]` and `a[i:j]`."""
+
+
+def is_subquery(array: Ast) -> bool:
+    """Whether it is ARRAY(query) and not ARRAY[items]."""
+    return len(array.expressions) == 1 and isinstance(array.expressions[0], QUERIES)
+
+
+def bind_array(binder: ExpressionBinder, ast: Ast) -> Expr:
+    if is_subquery(ast):
+        return _array_of_query(binder, ast)
+    if not ast.expressions:
+        raise IndeterminateDatatype(
+            "cannot determine type of empty array",
+            position=position_of(ast),
+            hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
+        )
+    items, element = binder.unify(binder.bind_all(ast.expressions), "ARRAY", position_of(ast))
+    if element.element is not None:
+        raise FeatureNotSupported("multidimensional arrays are not supported", position=position_of(ast))
+    return ArrayExpr(items, array_of(element))
+
+
+def _array_of_query(binder: ExpressionBinder, ast: Ast) -> Expr:
+    query = binder.environment.translate(ast.expressions[0], binder.environment, binder.scope)
+    if len(query.types) != 1:
+        raise SyntaxFault("subquery must return only one column", position=position_of(ast))
+    if query.types[0].element is not None:
+        raise FeatureNotSupported("multidimensional arrays are not supported", position=position_of(ast))
+    return Subquery(SubqueryKind.ARRAY, query.node, array_of(query.types[0]))
+
+
+def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
+    """`a[i]`, `a[i:j]`, and `j['key']` of a jsonb."""
+    base = binder.bind(ast.this)
+    (subscript,) = ast.expressions
+    position = position_of(ast)
+    if base.type.name == "jsonb":
+        return call_operator(binder, "->", base, _json_key(binder, subscript), position)
+    if base.type.element is None:
+        message = f"cannot subscript type {format_type(base.type)} because it does not support subscripting"
+        raise DatatypeMismatch(message, position=position)
+    if not isinstance(subscript, exp.Slice):
+        return call_function(binder, ELEMENT, (base, _index(binder, subscript)), position)
+    if subscript.this is None or subscript.expression is None:
+        raise FeatureNotSupported("array slices need both bounds", position=position)
+    bounds = (_index(binder, subscript.this), _index(binder, subscript.expression))
+    return call_function(binder, SLICE, (base, *bounds), position)
+
+
+def _json_key(binder: ExpressionBinder, ast: Ast) -> Expr:
+    key = binder.bind(ast)
+    return binder.coerce(key, TEXT) if key.type.name == "unknown" else key
+
+
+def _index(binder: ExpressionBinder, ast: Ast) -> Expr:
+    index = binder.bind(ast)
+    if index.type.name not in ("int2", "int4", "int8", "unknown", "numeric", "float8"):
+        raise DatatypeMismatch("array subscript must have type integer", position=position_of(ast))
+    return binder.coerce(index, INT4, "assignment", position_of(ast))
+
+
+RULES = {exp.Array: bind_array, exp.Bracket: bind_subscript}
