@@ -16,9 +16,9 @@ _HINTS = frozenset({"distinct", "aggregate", "limit"})
 
 
 def parse_from(c: Cursor, select: Ast) -> None:
-    """FROM …, put into `select` as from_ and joins."""
+    """FROM (or USING) …, put into `select` as from_ and joins."""
     start = c.start
-    c.expect("from")
+    c.expect_any("from", "using")
     first = _item(c)
     joins = first.args.pop("joins", None) or []
     while c.accept(","):
@@ -152,7 +152,9 @@ def parse_relation_name(c: Cursor) -> Ast:
 def _system_time(c: Cursor) -> Ast:
     start = c.start
     c.expect("for", "system_time", "as", "of")
-    return place(exp.Version(this="TIMESTAMP", kind="AS OF", expression=parse_expression.parse_expression(c)), start)
+    return place(
+        exp.Version(this="TIMESTAMP", kind="AS OF", expression=parse_expression.parse_expression(c)), start
+    )
 
 
 def _parenthesis(c: Cursor) -> Ast:
@@ -177,8 +179,7 @@ def _lateral(c: Cursor, start: int) -> Ast:
     if c.word == "(":
         lateral = place(exp.Lateral(this=parse_query.parse_subquery(c)), start)
     elif c.at("rows", "from"):
-        item = _rows_from(c)
-        return item
+        return _rows_from(c)
     else:
         lateral = place(exp.Lateral(this=parse_function.parse_call(c)), start)
         if c.accept("with", "ordinality"):
@@ -227,7 +228,7 @@ def _alias(c: Cursor, item: Ast, definitions: bool = False) -> None:
     start = c.start
     if c.word == "as" and not _is_as_of(c):
         c.i += 1
-        if definitions and c.word == "(":
+        if definitions and c.at("("):
             item.set("alias", place(exp.TableAlias(columns=_columns(c)), start))
             return
     elif not c.is_name(NOT_COLUMN) or _is_clause(c):

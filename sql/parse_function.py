@@ -9,13 +9,13 @@ from sqlglot import exp
 from . import parse_expression, parse_primary, parse_query
 from .cursor import Cursor
 from .dialect import Ast, place
-from .keywords import COLUMN_NAME, NOT_FUNCTION
+from .keywords import COLUMN_NAME, NOT_FUNCTION, words
 from .lexer import QUOTED, STRING
 from .parse_type import parse_type
 
-BARE = frozenset(
+BARE = words(
     """current_date current_time current_timestamp localtime localtimestamp current_role current_user
-    session_user system_user user current_catalog current_schema""".split()
+    session_user system_user user current_catalog current_schema"""
 )
 """Functions called without parentheses."""
 

@@ -57,7 +57,7 @@ def _rare(c: Cursor, kind: int, start: int) -> Ast:
     if kind in (BITS, HEX):
         c.i += 1
         return place((exp.BitString if kind == BITS else exp.HexString)(this=str(value)), start)
-    c.fail()
+    return c.fail()
 
 
 _FOLLOWING = frozenset({"::", "[", "."})
@@ -159,9 +159,7 @@ def _qualified(c: Cursor) -> Ast:
 def _column(parts: list[Ast], start: int) -> Ast:
     if len(parts) > 4:
         shown = ".".join(part.name for part in parts)
-        raise SyntaxFault(
-            f"improper qualified name (too many dotted names): {shown}", position=start + 1
-        )
+        raise SyntaxFault(f"improper qualified name (too many dotted names): {shown}", position=start + 1)
     names = ("this", "table", "db", "catalog")
     return place(exp.Column(**dict(zip(names, reversed(parts), strict=False))), start)
 

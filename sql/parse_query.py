@@ -16,6 +16,7 @@ _STARTS = frozenset({"select", "values", "with", "table"})
 _TAIL = frozenset({"order", "limit", "offset", "fetch", "for"})
 _SET_OPERATIONS = frozenset({"union", "intersect", "except"})
 _AFTER_QUERY = _TAIL | _SET_OPERATIONS | {")"}
+_AFTER_TARGETS = _AFTER_QUERY | {"from", "where", "group", "having", "window", "into"}
 _SET_NODES = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}
 _WRITES = frozenset({"insert", "update", "delete", "merge"})
 
@@ -44,9 +45,10 @@ def parse_subquery(c: Cursor) -> Ast:
     return place(exp.Subquery(this=query), start)
 
 
-def parse_query(c: Cursor) -> Ast:
-    """A whole query, WITH and ORDER BY … LIMIT included."""
-    with_ = parse_with(c) if c.word == "with" else None
+def parse_query(c: Cursor, with_: Ast | None = None) -> Ast:
+    """A whole query, WITH (unless it was read already) and ORDER BY … LIMIT included."""
+    if with_ is None and c.word == "with":
+        with_ = parse_with(c)
     query = _set_expression(c)
     _tail(c, query)
     if with_ is not None:
@@ -95,7 +97,7 @@ def _simple(c: Cursor) -> Ast:
             c.expect(")")
             return query
         case _:
-            c.fail()
+            return c.fail()
 
 
 def _table(c: Cursor) -> Ast:
@@ -168,8 +170,7 @@ def _targets(c: Cursor, select: Ast) -> list[Ast]:
 
 
 def _no_targets(c: Cursor) -> bool:
-    return c.word in ("from", "where", "group", "having", "window", "into", ")", "union", "except", "intersect",
-                      "order", "limit", "offset", "fetch", "for") or c.at_end()  # fmt: skip
+    return c.word in _AFTER_TARGETS or c.at_end()
 
 
 def parse_targets(c: Cursor) -> list[Ast]:

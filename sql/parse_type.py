@@ -13,7 +13,9 @@ _PLAIN = {
 }  # fmt: skip
 _NUMERIC = frozenset({"numeric", "decimal", "dec"})
 _CHARACTER = frozenset({"character", "char", "varchar", "national", "nchar"})
-KEYWORDS = frozenset(_PLAIN) | _NUMERIC | _CHARACTER | {"float", "bit", "time", "timestamp", "interval", "setof"}
+KEYWORDS = (
+    frozenset(_PLAIN) | _NUMERIC | _CHARACTER | {"float", "bit", "time", "timestamp", "interval", "setof"}
+)
 """Types that are words of the grammar; all other types are plain names."""
 
 FIELDS = ("year", "month", "day", "hour", "minute", "second")
@@ -40,9 +42,9 @@ def _dimensions(c: Cursor) -> int:
     count = 0
     while c.word == "[":
         c.i += 1
-        if c.word != "]":
+        if not c.accept("]"):
             c.integer()
-        c.expect("]")
+            c.expect("]")
         count += 1
     return count
 
@@ -73,7 +75,7 @@ def parse_base(c: Cursor) -> tuple[str, tuple[int, ...], str, str]:
         case "interval":
             return _interval(c)
         case _:
-            c.fail()
+            return c.fail()
 
 
 def _generic(c: Cursor) -> tuple[str, tuple[int, ...], str, str]:

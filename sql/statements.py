@@ -2,7 +2,8 @@
 
 `parse.parse(text)` makes them. Every statement knows its exact source `text` (without the
 semicolon) and its `offset` in the string it came from; the positions of its parts (1-based, in
-characters) count from the start of `text`. Parts of type `Ast` are sqlglot expressions in the
+characters) count from the start of `text`. A statement within another (EXPLAIN, PREPARE, DECLARE, COPY)
+has its own `text` too and its `offset` in the outer one, but its positions count from the outer start. Parts of type `Ast` are sqlglot expressions in the
 shapes that `dialect.py` describes. Names are folded to lower case already, unless they were quoted.
 
 Statements are descriptions: nothing here looks anything up.

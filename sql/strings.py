@@ -62,9 +62,7 @@ def _plain_escape(found: re.Match[str], begin: int) -> bytes:
     if other is None:
         return b"'"
     if other in "uU":
-        raise InvalidEscape(
-            "invalid Unicode escape", hint=_UNICODE_HINT, position=begin + found.start() + 1
-        )
+        raise InvalidEscape("invalid Unicode escape", hint=_UNICODE_HINT, position=begin + found.start() + 1)
     return _SIMPLE.get(other, other).encode()
 
 
