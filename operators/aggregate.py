@@ -21,7 +21,7 @@ from .aggregate_calls import AggregateCall, Groups, Measure, MeasureContext, Slo
 from .aggregate_linear import open_linear
 from .aggregate_ordered import open_ordered
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
-from .differing import differing
+from .differing import differ_once, differing
 from .evaluate import evaluate_rows
 from .expr import ColumnRef, Expr
 from .node import EpochContext, Node, OpenContext, Operator, RowError
@@ -156,12 +156,14 @@ class _Aggregate:
     def _groups(self, columns: Sequence[pa.Array], length: int) -> tuple[Groups, Int64Array, Int64Array]:
         """The touched groups, the group of each row, the table position of each group (known ones first)."""
         width = len(self.keys)
-        ids, first = group_rows(columns[:width], self.keys.types, length)
+        keys = list(columns[:width])
+        ids, first = group_rows(keys, self.keys.types, length)
         count = len(first) if width else 1
-        keys = gather(columns[:width], first)
+        if count < length:
+            keys = gather(keys, first)
         positions = self.table.lookup(keys, count)
         unknown = positions < 0
-        known = count - int(unknown.sum())
+        known = count - int(np.count_nonzero(unknown))
         if 0 < known < count:
             order = np.argsort(unknown, kind="stable")
             ranks = np.empty(count, np.int64)
@@ -178,11 +180,10 @@ class _Aggregate:
         context: EpochContext,
     ) -> ZSet:
         """−old +new of the groups whose output differs."""
+        if groups.count == 1:
+            return self._delta_of_one(groups, old, int(counts[0]), new, context)
         known, shown = groups.known, not len(self.keys)
-        states, place = list[list[pa.Array]](), 1
-        for measure, _ in self.plan.measures:
-            states.append(old[place : place + len(measure.accumulators)])
-            place += len(measure.accumulators)
+        states = self._states(old)
         keys = [key.slice(0, known) for key in groups.keys]
         was = old[0].to_numpy() > 0 if known else np.zeros(0, np.bool_)
         before = self._results(states, keys, was | shown, -1, context)
@@ -200,6 +201,40 @@ class _Aggregate:
             self._rows(groups, after, added, 1),
         ]
         return concat(self.schema, parts)
+
+    def _states(self, columns: list[pa.Array]) -> list[list[pa.Array]]:
+        """The state of each call out of the columns after the group's."""
+        states, place = list[list[pa.Array]](), 1
+        for measure, _ in self.plan.measures:
+            states.append(columns[place : place + len(measure.accumulators)])
+            place += len(measure.accumulators)
+        return states
+
+    def _delta_of_one(
+        self,
+        groups: Groups,
+        old: list[pa.Array],
+        count: int,
+        new: list[list[pa.Array]],
+        context: EpochContext,
+    ) -> ZSet:
+        """The same for a single group, without arrays of flags: one-row epochs are frequent."""
+        shown, keys = not len(self.keys), groups.keys
+        was = groups.known == 1 and (shown or old[0][0].as_py() > 0)
+        before = self._results(self._states(old), keys, np.array([was]), -1, context) if was else None
+        after = self._results(new, keys, np.array([shown or count > 0]), 1, context)
+        removed = before is not None and bool(before.live[0])
+        added = bool(after.live[0])
+        if before is not None and removed and added:
+            pairs = list(zip(before.columns, after.columns, strict=True))
+            if not any(differ_once(a, b) for a, b in pairs):
+                return ZSet.empty(self.schema)
+            columns = [(key, key) for key in keys] + pairs
+            both = tuple(pa.concat_arrays(pair) for pair in columns)
+            return ZSet(self.schema, both, np.array([-1, 1]))
+        if before is not None and removed:
+            return ZSet(self.schema, (*keys, *before.columns), np.array([-1]))
+        return ZSet(self.schema, (*keys, *after.columns), np.array([1])) if added else ZSet.empty(self.schema)
 
     def _rows(self, groups: Groups, results: _Results, positions: Int64Array, weight: int) -> ZSet:
         columns = [*groups.keys, *results.columns]
@@ -236,13 +271,14 @@ class _Aggregate:
         self, groups: Groups, positions: Int64Array, counts: Int64Array, new: list[list[pa.Array]]
     ) -> None:
         columns = [*groups.keys, pa.array(counts), *(column for state in new for column in state)]
-        kept = np.flatnonzero(counts) if len(self.keys) else np.arange(1)
-        if len(kept) < groups.count:
-            columns = gather(columns, kept)
-        if len(kept):
+        alive = np.count_nonzero(counts) if len(self.keys) else 1
+        if alive == groups.count:
             self.table.upsert(columns)
+            return
+        if alive:
+            self.table.upsert(gather(columns, np.flatnonzero(counts)))
         gone = positions[(counts == 0) & (positions >= 0)]
-        if len(gone) and len(self.keys):
+        if len(gone):
             self.table.delete(gone)
 
 

@@ -69,6 +69,8 @@ class Rows:
 
     def consolidated(self, types: Sequence[Type]) -> Rows:
         """Equal rows of one group merged, rows of weight 0 left out. `types` are those of `columns`."""
+        if len(self.weights) == 1 and self.weights[0]:
+            return self
         numbered = [pa.array(self.ids), *self.columns]
         ids, first = group_rows(numbered, (INT8, *types), len(self.weights))
         weights = sum_by(ids, self.weights, len(first))

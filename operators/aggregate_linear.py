@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, MeasureContext, Rows, value_schema
-from .batch import gather, weights_at
+from .batch import gather
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class LinearMeasure:
         if not len(rows.weights):
             return rows
         columns = [*gather(groups.keys, rows.ids), *rows.columns]
-        before = weights_at(seen, seen.lookup(columns, len(rows.weights)))
+        before = seen.weights(seen.lookup(columns, len(rows.weights)))
         seen.apply(columns, rows.weights)
         change = ((before + rows.weights) > 0).astype(np.int64) - (before > 0)
         return replace(rows, weights=change).take(np.flatnonzero(change))

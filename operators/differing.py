@@ -18,6 +18,11 @@ def differing(left: pa.Array, right: pa.Array) -> BoolArray:
     return (different & ~(null_left | null_right)) | (null_left != null_right)
 
 
+def differ_once(left: pa.Array, right: pa.Array) -> bool:
+    """The same for arrays of one row."""
+    return repr(left[0].as_py()) != repr(right[0].as_py())
+
+
 def _nulls(array: pa.Array) -> BoolArray:
     if not array.null_count:
         return np.zeros(len(array), np.bool_)

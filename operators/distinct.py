@@ -14,7 +14,7 @@ import numpy as np
 
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
-from .batch import Int64Array, weights_at
+from .batch import Int64Array
 from .consolidate import consolidate
 from .node import EpochContext, Node, OpenContext, Operator
 from .zset import ZSet
@@ -69,6 +69,6 @@ class _Distinct:
 
 def count_rows(table: StateTable, delta: ZSet) -> Int64Array:
     """Applies a consolidated delta to a bag; returns the weight of each of its rows before."""
-    before = weights_at(table, table.lookup(delta.columns))
+    before = table.weights(table.lookup(delta.columns, len(delta)))
     table.apply(delta.columns, delta.weights)
     return before

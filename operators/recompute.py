@@ -55,6 +55,8 @@ class Recompute:
     def _compute(self, rows: ZSet, sign: int, context: EpochContext) -> ZSet:
         """f(rows), negated (with its row errors) for sign −1."""
         rows = rows.filter(rows.weights > 0)
+        if not len(rows):
+            return ZSet.empty(self.output)
         if sign > 0:
             return self.compute(rows, context)
         if context.errors is None:
