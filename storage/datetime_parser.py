@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from . import datetimes as dt
 from .errors import (
@@ -75,7 +75,6 @@ class Moment:
     order: str = "MDY"
     time_only: bool = False
     expect: str = ""
-    seen: set[str] = field(default_factory=set[str])
 
     @property
     def has_date(self) -> bool:
@@ -98,8 +97,8 @@ class Moment:
 _FIELDS = re.compile(
     r"""
       (?P<time>\d+:[\d:.]*)
-    | (?P<date>\d+(?P<delimiter>[-/.])(?:\d+(?P=delimiter)[\da-z]*(?:(?P=delimiter)[\da-z]*)*
-                                      |[a-z][a-z]*(?:(?P=delimiter)[\da-z]*)*)
+    | (?P<date>\d+(?P<delimiter>[-/.])(?:\d+(?P=delimiter)(?:\d|(?P=delimiter))*
+                                      |[a-z](?:[\da-z]|(?P=delimiter))*)
        |\d+[-/]\d+)
     | (?P<number>\d+(?:\.\d*)?|\.\d+)
     | (?P<word>[a-z]+)
@@ -228,14 +227,17 @@ def _set_time(moment: Moment, hours: int, minutes: int, seconds: int, micros: in
     moment.expect = ""
 
 
+_RUN_WITH_OFFSET = re.compile(r"(?:\d{4}|\d{6})-\d\d")
+
+
 def _take_date(moment: Moment, value: str) -> None:
     if moment.has_date or (value[0].isalpha() and re.split(r"[-/.]", value)[0] not in _MONTHS):
         _take_named_zone(moment, value)
         return
-    parts = re.split(r"[-/.]", value)
-    if not all(part.isalnum() for part in parts) or len(parts) > 3:
-        raise _BadFormat
-    pieces = [piece for part in parts for piece in re.findall(r"\d+|[a-z]+", part)]
+    if moment.time_only and _RUN_WITH_OFFSET.fullmatch(value):
+        _take_named_zone(moment, value)
+        return
+    pieces = re.findall(r"\d+|[a-z]+", value)
     for piece in pieces:
         if piece.isalpha():
             if moment.month is not None or piece not in _MONTHS:
@@ -266,6 +268,9 @@ def _take_named_zone(moment: Moment, value: str) -> None:
 
 def _take_number(moment: Moment, value: str) -> None:
     whole, point, fraction = value.partition(".")
+    if moment.time_only and not moment.has_date and moment.micros is None and len(whole) in (4, 6):
+        _take_run(moment, value)
+        return
     if moment.expect == "julian":
         if moment.has_date:
             raise _BadFormat
@@ -371,7 +376,7 @@ def _take_word(moment: Moment, word: str) -> None:
     elif word in ("ad", "bc"):
         moment.before_christ = word == "bc"
     elif word == "t":
-        if not moment.has_date:
+        if not (moment.has_date or moment.time_only):
             raise _BadFormat
         moment.expect = "time"
     elif word in ("j", "jd", "julian"):
@@ -510,6 +515,7 @@ def parse_time(text: str, order: str = "MDY", timezone: str = "UTC") -> int:
     moment = _read(text, "time", order, time_only=True)
     if moment.special == "now":
         return _now(timezone)[1] % dt.DAY
-    if moment.special or moment.micros is None:
+    nameless = moment.zone is None or isinstance(moment.zone, int) or len(moment.zone.offsets) == 1
+    if moment.special or moment.micros is None or not (nameless or moment.has_date):
         raise bad_format(text, "time")
     return moment.micros

@@ -35,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 
 def parse_numeric(type_: Type, text: str) -> Decimal | str:
     """One value in the physical form of `type_`. Raises 22P02 and 22003."""
-    parsed = value.fit(type_, value.parse(text))
+    parsed = value.fit(type_, value.read(text))
     return value.to_text(parsed) if type_.scale is None else parsed
 
 

@@ -84,6 +84,11 @@ _RADIX = {"x": 16, "o": 8, "b": 2}
 
 def parse(text: str) -> Decimal:
     """A numeric from its text, display scale as written. Raises 22P02 and 22003."""
+    return checked(read(text))
+
+
+def read(text: str) -> Decimal:
+    """Like `parse`, but not yet refusing values with too many digits before the point."""
     if _PLAIN.fullmatch(text) and len(text) < 1000:
         return Decimal(text)
     stripped = text.strip(" \t\n\v\f\r")
@@ -95,7 +100,7 @@ def parse(text: str) -> Decimal:
         raise InvalidTextRepresentation(f'invalid input syntax for type numeric: "{text}"')
     sign, whole, _, fraction, exponent, integer = match.groups()
     if integer:
-        return checked(Decimal(sign + str(int(integer[1:].replace("_", ""), _RADIX[integer[0].lower()]))))
+        return Decimal(sign + str(int(integer[1:].replace("_", ""), _RADIX[integer[0].lower()])))
     return _scaled(sign, whole.replace("_", ""), fraction.replace("_", ""), (exponent or "0").replace("_", ""))
 
 
@@ -110,7 +115,7 @@ def _scaled(sign: str, whole: str, fraction: str, exponent: str) -> Decimal:
     if not digits:
         return Decimal((0, (0,), -max(0, len(fraction) - shift)))
     if len(digits) - 1 + shift - len(fraction) > _MAX_WEIGHT:
-        raise overflow()
+        return Decimal(f"{sign}1e{_MAX_WEIGHT + 1}")
     value = CONTEXT.create_decimal(f"{sign}{digits}e{shift - len(fraction)}")
     return value.quantize(ONE, context=CONTEXT) if shift > len(fraction) else value
 
@@ -121,11 +126,13 @@ def fit(type_: Type, value: Decimal) -> Decimal:
     A type with known scale but no declared precision holds up to 38 digits.
     """
     if type_.typmod < 0:
-        return value if type_.scale is None else _fit_physical(value, type_.scale)
+        return checked(value) if type_.scale is None else _fit_physical(value, type_.scale)
     precision, scale = numeric_modifier(type_.typmod)
     if not value.is_finite():
         if value.is_nan() and type_.scale is None:
             return value
+        raise _field_overflow(precision, scale, value)
+    if value and value.adjusted() > precision - scale:
         raise _field_overflow(precision, scale, value)
     value = rounded(value, scale)
     if value and value.adjusted() >= precision - scale:
@@ -134,7 +141,7 @@ def fit(type_: Type, value: Decimal) -> Decimal:
 
 
 def _fit_physical(value: Decimal, scale: int) -> Decimal:
-    if not value.is_finite():
+    if not value.is_finite() or (value and value.adjusted() > 38):
         raise overflow()
     value = rounded(value, scale)
     if value and value.adjusted() + scale >= 38:

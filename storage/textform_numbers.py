@@ -184,10 +184,11 @@ def parse_floats(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.Arr
     return patch_rows(texts, np.flatnonzero(suspect), values, convert)
 
 
-def shortest_float(value: float, name: str = "float8") -> str:
-    """PostgreSQL's text of one float8 (or of a float4 given as the float of the same value)."""
-    if name == "float4":
-        return format_floats(Type("float4"), pa.array([value], pa.float32()), None).to_pylist()[0]
+def shortest_float(value: float) -> str:
+    """PostgreSQL's text of one float8."""
+    if abs(value) < 1e15:
+        text = repr(value)
+        return text[:-2] if text.endswith(".0") else text
     return _layout(repr(value), value, 15)
 
 
@@ -199,7 +200,7 @@ def _layout(text: str, value: float, limit: int, bits: int = 64) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0" if text[0] == "-" else "0"
-    if abs(value) >= (1 << (52 if bits == 64 else 23)):
+    if (1 << (52 if bits == 64 else 23)) <= abs(value) < 1e42:
         text = _open_interval(text, value, bits)
     sign, digits, exponent = _digits(text)
     if -4 <= exponent < limit:
@@ -229,13 +230,14 @@ def _open_interval(text: str, value: float, bits: int) -> str:
 
     Shortest-digits algorithms may return a decimal exactly half way to the neighbour when the
     mantissa is even, because reading rounds half to even; PostgreSQL does not rely on that.
-    Only integers beyond the mantissa can be so close to a short decimal.
+    Only integers beyond the mantissa, and below 2^53 · 10^25, can be so close to a decimal that short.
     """
     kind = np.float64 if bits == 64 else np.float32
     number = kind(value)
     exact = Fraction(float(number))
-    lower = (exact + Fraction(float(np.nextafter(number, kind("-inf"))))) / 2
-    above = float(np.nextafter(number, kind("inf")))
+    with np.errstate(over="ignore"):
+        below, above = float(np.nextafter(number, kind("-inf"))), float(np.nextafter(number, kind("inf")))
+    lower = exact + exact - (exact + Fraction(above)) / 2 if below == float("-inf") else (exact + Fraction(below)) / 2
     upper = (exact + Fraction(above)) / 2 if above != float("inf") else 2 * exact - lower
     count = len(_digits(text)[1])
     while not lower < Fraction(text) < upper:
@@ -250,23 +252,24 @@ def format_floats(type_: Type, array: pa.Array, settings: TextSettings | None) -
         precision = max((15 if wide else 6) + settings.extra_float_digits, 1)
         return pa.array(convert_each(array.to_pylist(), lambda v: _rounded(v, precision)), pa.string())
     if wide and len(array) <= SMALL:
-        return pa.array(
-            [None if v is None else _layout(repr(v), v, 15) for v in array.to_pylist()], pa.string()
-        )
+        return pa.array([None if v is None else shortest_float(v) for v in array.to_pylist()], pa.string())
     texts = pc.cast(array, pa.string())
     values = np.abs(fixed_values(array, array.type.to_pandas_dtype()))
     with np.errstate(invalid="ignore"):
-        plain = (values >= 1e-4) & (values < (1e15 if wide else 1e6)) | (values == 0)
+        # Arrow's own exponents begin at 1e10.
+        plain = (values >= 1e-4) & (values < (1e10 if wide else 1e6)) | (values == 0)
     rows = np.flatnonzero(~plain & valid_mask(array))
     if not len(rows):
         return texts
-    limit, bits = (15, 64) if wide else (6, 32)
-    positions = pa.array(rows)
-    odd = zip(texts.take(positions).to_pylist(), array.take(positions).to_pylist(), strict=True)
-    patch = pa.array([_layout(text, value, limit, bits) for text, value in odd], pa.string())
+    odd = array.take(pa.array(rows)).to_pylist()
+    if wide:
+        patch = [shortest_float(value) for value in odd]
+    else:
+        shown = texts.take(pa.array(rows)).to_pylist()
+        patch = [_layout(text, value, 6, 32) for text, value in zip(shown, odd, strict=True)]
     mask = np.zeros(len(array), dtype=bool)
     mask[rows] = True
-    return pc.replace_with_mask(texts, pa.array(mask), patch)
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(patch, pa.string()))
 
 
 def _rounded(value: float, precision: int) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -69,10 +71,8 @@ def fit_length(type_: Type, array: pa.Array, explicit: bool = False) -> pa.Array
     return pc.utf8_rpad(fitted, limit) if type_.name == "bpchar" else fitted
 
 
-def _per_row(array: pa.Array, wrong: pa.Array, convert: object) -> pa.Array:
-    import numpy as np
-
-    return patch_rows(array, np.flatnonzero(to_mask(wrong.fill_null(False))), array, convert)  # type: ignore[arg-type]
+def _per_row(array: pa.Array, wrong: pa.Array, convert: Callable[[str], str]) -> pa.Array:
+    return patch_rows(array, np.flatnonzero(to_mask(wrong.fill_null(False))), array, convert)
 
 
 def _fit(type_: Type, text: str, limit: int, explicit: bool) -> str:
@@ -87,14 +87,14 @@ def _cut_name(text: str) -> str:
     return text.encode()[:63].decode(errors="ignore")
 
 
-_OCTAL = re.compile(r"\\([0-3][0-7][0-7])")
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def parse_char(text: str) -> str:
     """One "char": the first byte; a byte above 127 is kept as its escape, `\\ooo`, which is its text."""
     octal = _OCTAL.fullmatch(text)
     if octal:
-        code = int(octal[1], 8)
+        code = int(octal[1], 8) & 0xFF
         return "" if code == 0 else chr(code) if code < 128 else text
     first = text.encode()[:1]
     return first.decode() if first < b"\x80" else f"\\{first[0]:03o}"

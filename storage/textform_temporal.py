@@ -192,10 +192,16 @@ def _format_instants(array: pa.Array, timezone: str) -> pa.Array:
     return _format_bulk(array, numbers, _MIN_MICROS + dt.DAY, _MAX_MICROS - dt.DAY, bulk, convert)
 
 
+def _parse_clocks(texts: pa.Array) -> pa.Array:
+    # Arrow reads times only as part of a timestamp.
+    stamps = pc.cast(pc.binary_join_element_wise("1970-01-01", texts, " "), pa.timestamp("us"))
+    return from_values(fixed_values(stamps, np.int64), pa.time64("us"), stamps)
+
+
 def parse_times(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.Array:
     order = date_order(settings)
     values = _parse(
-        texts, type_.arrow, f"^{_CLOCK}$", lambda rows: pc.cast(rows, type_.arrow),
+        texts, type_.arrow, f"^{_CLOCK}$", _parse_clocks,
         lambda text: parser.parse_time(text, order, settings.timezone), 0,
     )  # fmt: skip
     return round_fraction(type_, values)
