@@ -9,24 +9,24 @@ The rows to write are a `Node` like any query; only what to do with them is said
 | DELETE | old row ++ the row of the USING items (for RETURNING)                                    |
 
 Old and new rows have all columns of the table, hidden ones too (a hidden column of an INSERT is NULL:
-the engine draws it). An old row appears at most once. `returning` are expressions over the node's row;
-for INSERT … ON CONFLICT DO UPDATE over the row as it ends up in the table.
+the engine draws it). If the FROM items match an old row several times it appears several times: the
+engine takes the first. `returning` are expressions over the node's row; for INSERT … ON CONFLICT
+DO UPDATE over the row as it ends up in the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-
-from sqlglot import exp
 
 from ..operators.expr import Expr, Literal
 from ..operators.node import Node
+from ..sql import statements as st
 from ..sql.catalog import Catalog, Table
 from ..sql.parameters import ParameterTypes
-from ..storage.errors import FeatureNotSupported
 from ..storage.types import Type
+from .rewriting import substitute_expr, substitute_node
 
 
 class WriteKind(Enum):
@@ -65,17 +65,35 @@ class TableWrite:
 
 
 def translate_write(
-    ast: exp.Expr,
+    statement: st.Insert | st.Update | st.Delete,
     catalog: Catalog,
     search_path: Sequence[str],
     parameters: ParameterTypes | None = None,
     *,
     text: str = "",
 ) -> TableWrite:
-    """Binds and translates an INSERT, UPDATE or DELETE; `text` as in `translate_query`."""
-    raise FeatureNotSupported("this kind of write is not supported")
+    """Binds and translates an INSERT, UPDATE or DELETE.
+
+    Raises the SqlError PostgreSQL would raise, with its position.
+    """
+    from .translate import new_environment
+    from .translate_insert import translate_insert
+    from .translate_update import translate_delete, translate_update
+
+    environment = new_environment(catalog, search_path, parameters)
+    if isinstance(statement, st.Insert):
+        return translate_insert(statement, environment)
+    if isinstance(statement, st.Update):
+        return translate_update(statement, environment)
+    return translate_delete(statement, environment)
 
 
 def substitute_write(write: TableWrite, literals: Mapping[int, Literal]) -> TableWrite:
     """`write` with every `$n` replaced by `literals[n]`."""
-    raise FeatureNotSupported("parameters are not supported here")
+    conflict = write.conflict
+    if conflict is not None:
+        update = conflict.update and tuple(substitute_expr(expr, literals) for expr in conflict.update)
+        where = conflict.where and substitute_expr(conflict.where, literals)
+        conflict = ConflictAction(update, where)
+    returning = write.returning and tuple(substitute_expr(expr, literals) for expr in write.returning)
+    return replace(write, node=substitute_node(write.node, literals), conflict=conflict, returning=returning)

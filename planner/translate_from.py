@@ -20,8 +20,8 @@ from ..sql.bind import ExpressionBinder
 from ..sql.catalog import Relation, Table, View
 from ..sql.dialect import position_of
 from ..sql.environment import JOIN, Ast, BoundQuery, CommonTable, Environment
+from ..sql.parse import parse_select
 from ..sql.scope import Scope, ScopeColumn, ScopeItem, columns_from
-from ..sql.statements import Select
 from ..storage.errors import (
     DuplicateAlias,
     FeatureNotSupported,
@@ -86,9 +86,7 @@ def _check_aliases(items: Sequence[ScopeItem], position: int) -> None:
     for item in items:
         if item.visible and item.alias:
             if item.alias in seen:
-                raise DuplicateAlias(
-                    f'table name "{item.alias}" specified more than once', position=position
-                )
+                raise DuplicateAlias(f'table name "{item.alias}" specified more than once', position=position)
             seen.add(item.alias)
 
 
@@ -221,12 +219,8 @@ def _common_table(table: CommonTable, name: str, alias: Ast | None, levels: int,
 
 def _view(view: View, environment: Environment) -> Node:
     """A view's query, read in the search path it was created in."""
-    from ..sql.parse import parse
-
-    (statement,) = parse(view.query)
-    assert isinstance(statement, Select), view.name
     inner = replace(environment, search_path=view.search_path, tables={}, places={})
-    return environment.translate(statement.ast, inner, None).node
+    return environment.translate(parse_select(view.query), inner, None).node
 
 
 def translate_join(part: FromPart, join: Ast, environment: Environment, around: Surroundings) -> FromPart:

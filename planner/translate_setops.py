@@ -48,7 +48,9 @@ def translate_set_operation(
     keys = tuple(_order_keys(ast, first))
     node = limited(ast, node, keys, environment, ordered)
     origins = tuple((0, 0) for _ in types)
-    return BoundQuery(node, first.names, node.schema.types, origins, columns_from(first.names, node.schema.types))
+    return BoundQuery(
+        node, first.names, node.schema.types, origins, columns_from(first.names, node.schema.types)
+    )
 
 
 def _branches(ast: Ast) -> list[Ast]:
@@ -107,7 +109,10 @@ def _target_position(query: Ast, index: int) -> int:
 def _order_keys(ast: Ast, first: BoundQuery) -> list[SortKey]:
     """ORDER BY of a set operation: names and positions of its columns only."""
     order = ast.args.get("order")
-    targets = [Target(name, ColumnRef(i, t)) for i, (name, t) in enumerate(zip(first.names, first.types, strict=True))]
+    targets = [
+        Target(name, ColumnRef(i, t))
+        for i, (name, t) in enumerate(zip(first.names, first.types, strict=True))
+    ]
     keys: list[SortKey] = []
     for item in order.expressions if order is not None else ():
         index = named_target(item.this, targets, "ORDER BY")
@@ -132,7 +137,11 @@ def _bad_order(ast: Ast, item: Ast) -> SqlError:
 
 
 def coerced_output(
-    node: Node, types: Sequence[Type], binder: ExpressionBinder, context: str = "implicit", places: Sequence[int] = ()
+    node: Node,
+    types: Sequence[Type],
+    binder: ExpressionBinder,
+    context: str = "implicit",
+    places: Sequence[int] = (),
 ) -> Node:
     """`node` with its columns in `types`. Untyped literals and parameters take the type where they stand."""
     if node.schema.types == tuple(types):
@@ -184,7 +193,7 @@ def translate_values(
     names = tuple(f"column{i}" for i in range(1, width + 1))
     columns = [_column(binder, [row[i] for row in rows], ast, i, keep_unknown) for i in range(width)]
     types = tuple(column[0].type for column in columns)
-    node = _values_node(names, types, [tuple(column[i] for column in columns) for i in range(len(rows))])
+    node = values_node(names, types, [tuple(column[i] for column in columns) for i in range(len(rows))])
     keys = tuple(_order_keys(ast, BoundQuery(node, names, types, ())))
     node = limited(ast, node, keys, environment, ordered)
     return BoundQuery(node, names, types, tuple((0, 0) for _ in types), columns_from(names, types))
@@ -223,7 +232,7 @@ def _values_type(exprs: list[Expr], ast: Ast, index: int) -> Type:
         raise
 
 
-def _values_node(names: tuple[str, ...], types: tuple[Type, ...], rows: list[tuple[Expr, ...]]) -> Node:
+def values_node(names: tuple[str, ...], types: tuple[Type, ...], rows: list[tuple[Expr, ...]]) -> Node:
     """Values, or for rows that read outer columns or subqueries a projection each."""
     schema = Schema(tuple(Column(name, type_) for name, type_ in zip(names, types, strict=True)))
     parts = (part for row in rows for expr in row for part in walk_expr(expr))
@@ -233,4 +242,4 @@ def _values_node(names: tuple[str, ...], types: tuple[Type, ...], rows: list[tup
     return branches[0] if len(branches) == 1 else Union(branches)
 
 
-__all__ = ["UNKNOWN", "coerced_output", "replace", "translate_set_operation", "translate_values"]
+__all__ = ["coerced_output", "translate_set_operation", "translate_values", "values_node"]

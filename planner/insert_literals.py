@@ -1,0 +1,56 @@
+"""INSERT … VALUES of plain literals, column by column instead of value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from ..sql import statements as st
+from ..sql.catalog import Table
+from ..storage.errors import SqlError
+from ..storage.schema import Column, Schema
+from ..storage.textform import TextSettings, parse_text
+from ..storage.types import Type
+from .rows import Rows
+
+_NUMBERS = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})
+_EXACT = frozenset({"numeric", "float4", "float8"})
+_SETTINGS = TextSettings()
+
+
+def literal_rows(literals: Sequence[st.LiteralColumn], table: Table, positions: Sequence[int]) -> Rows | None:
+    """The rows, or None when some column's literals need more than being read as the column's type.
+
+    Raises what reading a value raises, at that value.
+    """
+    columns: list[pa.Array] = []
+    shown: list[Column] = []
+    for literal, position in zip(literals, positions, strict=False):
+        column = table.schema[position]
+        if not _readable(literal.kind, column.type):
+            return None
+        columns.append(_read(literal, column.type))
+        shown.append(Column(column.name, column.type))
+    return Rows(Schema(tuple(shown)), tuple(columns), len(literals[0].values))
+
+
+def _readable(kind: str, type_: Type) -> bool:
+    """Whether the literal's text, read as a value of the type, is what assigning it would give."""
+    if kind in ("unknown", "null"):
+        return not type_.name.startswith("reg")
+    if kind == "integer":
+        return type_.name in _NUMBERS
+    if kind == "number":
+        return type_.name in _EXACT
+    return kind == "boolean" and type_.name == "bool"
+
+
+def _read(literal: st.LiteralColumn, type_: Type) -> pa.Array:
+    try:
+        return parse_text(type_, pa.array(literal.values, pa.string()), _SETTINGS)
+    except SqlError as error:
+        row = int(error.rows[0]) if error.rows is not None and len(error.rows) else 0
+        if literal.kind == "unknown":
+            error.at(literal.positions[row])
+        raise
