@@ -12,7 +12,7 @@ from .translate import Query, translate_query
 
 def materialized(query: Query, catalog: Catalog) -> Materialize:
     """The plan of a materialized view: optimized, and kept by the key its rows have, if any."""
-    node = optimize(query.node, catalog)
+    node = optimize(query.node, catalog, for_view=True)
     return Materialize(node, node.key)
 
 

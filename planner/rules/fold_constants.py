@@ -1,0 +1,99 @@
+"""Immutable functions of constants are computed while planning, and TRUE filters go away.
+
+Only what cannot fail is folded into the plan: an expression that raises (1/0) stays as it is, so that it
+fails when, and only if, a row reaches it. NULL-rejecting shortcuts are taken for AND, OR and NOT only.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ...operators.evaluate import evaluate
+from ...operators.expr import (
+    And,
+    Call,
+    Cast,
+    Expr,
+    Literal,
+    Now,
+    Or,
+    OuterColumn,
+    Parameter,
+    Subquery,
+    columns_of,
+    walk_expr,
+)
+from ...operators.filter import Filter
+from ...operators.node import EpochContext, Node, rewrite
+from ...sql.catalog import Catalog
+from ...storage.errors import SqlError
+from ...storage.types import BOOL
+from ..rewriting import replace_expr, replace_node
+
+_SETTING_DEPENDENT = frozenset(
+    {"timestamptz", "regclass", "regtype", "regproc", "regnamespace", "regprocedure"}
+)
+"""Types whose text form depends on the session: casts from and to them are not constant."""
+
+
+def fold_constants(node: Node, catalog: Catalog) -> Node:
+    return rewrite(replace_node(node, _fold), _simplify)
+
+
+def _simplify(node: Node) -> Node:
+    if isinstance(node, Filter) and isinstance(node.predicate, Literal) and node.predicate.value is True:
+        return node.input
+    return node
+
+
+def _fold(expr: Expr, level: int) -> Expr | None:
+    """The literal an expression stands for, or what is left of it."""
+    if isinstance(expr, And | Or):
+        return _fold_connective(expr, level)
+    if isinstance(expr, Literal) or not _foldable(expr):
+        return None
+    try:
+        value = evaluate(expr, [], 1, EpochContext(0, 0))
+    except (SqlError, NotImplementedError):
+        return None
+    return Literal(_python_value(value, expr), expr.type)
+
+
+def _fold_connective(expr: And | Or, level: int) -> Expr | None:
+    decisive = isinstance(expr, Or)
+    args = [replace_expr(arg, _fold, level) for arg in expr.args]
+    kept: list[Expr] = []
+    for arg in args:
+        if isinstance(arg, Literal) and arg.value is decisive:
+            return Literal(decisive, BOOL) if not kept else None
+        if not (isinstance(arg, Literal) and arg.value is (not decisive)):
+            kept.append(arg)
+    if not kept:
+        return Literal(not decisive, BOOL)
+    if len(kept) == 1:
+        return kept[0]
+    return And(tuple(kept)) if isinstance(expr, And) else Or(tuple(kept))
+
+
+def _foldable(expr: Expr) -> bool:
+    if columns_of(expr):
+        return False
+    for part in walk_expr(expr):
+        if isinstance(part, OuterColumn | Parameter | Subquery | Now):
+            return False
+        if isinstance(part, Call) and part.function.volatility != "immutable":
+            return False
+        if isinstance(part, Cast) and {part.type.name, part.arg.type.name} & _SETTING_DEPENDENT:
+            return False
+    return isinstance(expr, Call | Cast)
+
+
+def _python_value(value: pa.Array, expr: Expr) -> object:
+    if value.null_count:
+        return None
+    name = expr.type.name
+    if name in ("timestamp", "timestamptz", "time"):
+        return value.cast(pa.int64())[0].as_py()
+    if name == "date":
+        return value.cast(pa.int32())[0].as_py()
+    return value[0].as_py()
