@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
         elif not self._writing_paused:
             _ = self._loop.call_soon(self._advance)
 
-    def _wake(self, _: Future[Any]) -> None:
+    def _wake(self, done: Future[Any]) -> None:
         """A future is done; called in whichever thread did it."""
         with contextlib.suppress(RuntimeError):  # The loop has been closed.
             _ = self._loop.call_soon_threadsafe(self._advance)

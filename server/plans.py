@@ -18,7 +18,7 @@ from ..operators.scan import Scan
 from ..planner.dml import TableWrite, substitute_write, translate_write
 from ..planner.key_lookup import KeyLookup
 from ..planner.optimize import optimize
-from ..planner.substitute import substitute
+from ..planner.rewriting import substitute_node
 from ..planner.translate import Query, translate_query
 from ..sql import statements as st
 from ..sql.catalog import Catalog
@@ -51,7 +51,7 @@ class QueryPlan:
 
     def bound(self, values: Sequence[pa.Array]) -> Node:
         """The plan with its parameters' values in place."""
-        return substitute(self.node, literals(self.parameter_types, values)) if values else self.node
+        return substitute_node(self.node, literals(self.parameter_types, values)) if values else self.node
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ..storage.errors import StartupError
-from .auth import Access, load_verifiers
+from .auth import Access, load_users
 from .config import Config
 from .database import Database
 from .listener import Listener, tls_context
@@ -66,7 +66,7 @@ async def _run(database: Database, config: Config) -> None:
 def make_listener(database: Database, config: Config) -> Listener:
     """The listener of a server with this configuration. Raises StartupError for unusable files."""
     host, port = config.host_port
-    access = Access(load_verifiers(Path(config.users))) if config.users else Access()
+    access = Access(load_users(Path(config.users))) if config.users else Access()
     tls = None
     if config.tls_certificate:
         tls = tls_context(Path(config.tls_certificate), Path(config.tls_key or config.tls_certificate))

@@ -183,7 +183,7 @@ class Session:
         if steps is not None:
             yield from steps
 
-    def _continue(self, name: str, portal: Portal, rows_max: int) -> Steps:
+    def _continue(self, name: str, portal: Portal, rows_max: int) -> Steps | None:
         if self._backend.status is TransactionStatus.FAILED:
             raise InFailedTransaction(
                 "current transaction is aborted, commands ignored until end of transaction block"
