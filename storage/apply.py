@@ -14,7 +14,7 @@ from .errors import InternalError
 from .keycode import Keys, encode_keys, group_ids
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import INT4, INT8, TEXT, UUID, Type
-from .versions import GrowingRows
+from .versions import GrowingRows, consecutive
 
 _NONE = np.empty(0, np.int64)
 
@@ -30,7 +30,8 @@ class _Table(Protocol):
 def apply_delta(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
     """`StateTable.apply`."""
     if not weights.all():
-        columns, weights = _pick(columns, weights, np.flatnonzero(weights))
+        nonzero = np.flatnonzero(weights)
+        columns, weights = _take(columns, nonzero), weights[nonzero]
     if not len(weights):
         return Change(rows, _NONE, _NONE, _NONE, _NONE)
     if table.spec.bag:
@@ -38,16 +39,10 @@ def apply_delta(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], w
     return _apply_keyed(table, rows, columns, weights)
 
 
-def _pick(
-    columns: Sequence[pa.Array], weights: Int64Array, places: Positions
-) -> tuple[list[pa.Array], Int64Array]:
-    indices = pa.array(places)
-    return [column.take(indices) for column in columns], weights[places]
-
-
 def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
-    if len(columns) and len(places) == len(columns[0]):
-        return columns
+    if consecutive(places):
+        start, count = int(places[0]), len(places)
+        return [column.slice(start, count) for column in columns]
     indices = pa.array(places)
     return [column.take(indices) for column in columns]
 

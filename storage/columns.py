@@ -62,8 +62,8 @@ class GrowingColumn(ColumnView, Protocol):
         ...
 
     def freeze(self) -> ColumnView: ...
-    def compacted(self, positions: Positions) -> GrowingColumn:
-        """A new column of only the rows at `positions`."""
+    def compacted(self, positions: Positions, capacity: int) -> GrowingColumn:
+        """A new column of only the rows at `positions`, with room for `capacity`."""
         ...
 
 
@@ -112,8 +112,8 @@ class GrowingFixed(FixedView):
 
     __slots__ = ()
 
-    def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any]) -> None:
-        super().__init__(arrow, np.empty(CAPACITY_MIN, dtype), None)
+    def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any], capacity: int = CAPACITY_MIN) -> None:
+        super().__init__(arrow, np.empty(capacity, dtype), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         stop = start + len(array)
@@ -134,8 +134,8 @@ class GrowingFixed(FixedView):
     def freeze(self) -> FixedView:
         return FixedView(self.arrow, self.values, self.valid)
 
-    def compacted(self, positions: Positions) -> GrowingFixed:
-        new = GrowingFixed(self.arrow, self.values.dtype)
+    def compacted(self, positions: Positions, capacity: int) -> GrowingFixed:
+        new = GrowingFixed(self.arrow, self.values.dtype, capacity)
         new.append(self.take(positions, None), 0)
         return new
 
@@ -176,9 +176,12 @@ class GrowingText(TextView):
 
     __slots__ = ()
 
-    def __init__(self, arrow: pa.DataType) -> None:
-        offsets = np.zeros(CAPACITY_MIN + 1, np.int32)
-        super().__init__(arrow, offsets, np.empty(CAPACITY_MIN, np.uint8), None)
+    def __init__(
+        self, arrow: pa.DataType, capacity: int = CAPACITY_MIN, byte_capacity: int = CAPACITY_MIN
+    ) -> None:
+        offsets = np.empty(capacity + 1, np.int32)
+        offsets[0] = 0
+        super().__init__(arrow, offsets, np.empty(byte_capacity, np.uint8), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         bounds, data = av.byte_values(array)
@@ -205,9 +208,12 @@ class GrowingText(TextView):
     def freeze(self) -> TextView:
         return TextView(self.arrow, self.offsets, self.data, self.valid)
 
-    def compacted(self, positions: Positions) -> GrowingText:
-        new = GrowingText(self.arrow)
-        new.append(self.take(positions, None), 0)
+    def compacted(self, positions: Positions, capacity: int) -> GrowingText:
+        kept = self.take(positions, None)
+        offsets, _ = av.byte_values(kept)
+        size = int(offsets[-1] - offsets[0])
+        new = GrowingText(self.arrow, capacity, size * capacity // max(len(kept), 1) + 1)
+        new.append(kept, 0)
         return new
 
 
@@ -247,7 +253,7 @@ class GenericColumn:
     def freeze(self) -> GenericColumn:
         return GenericColumn(self.arrow, self.chunks)
 
-    def compacted(self, positions: Positions) -> GenericColumn:
+    def compacted(self, positions: Positions, capacity: int) -> GenericColumn:
         return GenericColumn(self.arrow, (self.take(positions, None),))
 
     @property

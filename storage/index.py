@@ -28,6 +28,7 @@ Entries = npt.NDArray[np.int32]
 Died = npt.NDArray[np.uint32]
 
 _NO_OFFSETS = np.empty(0, np.int64)
+_AS_THEY_ARE = np.empty(0, np.int32)
 
 
 class IndexView:
@@ -81,11 +82,9 @@ class HashIndex(IndexView):
 
     __slots__ = ("undo",)
 
-    def __init__(self, width: int, rows: int = 0) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__(width)
         self.undo: list[tuple[Entries, int]] = []
-        if rows:
-            self._reserve_rows(0, rows)
 
     def freeze(self) -> IndexView:
         """The index as it is now, for readers of the rows committed until now."""
@@ -127,6 +126,30 @@ class HashIndex(IndexView):
         """Counts the live rows of the entries, unchaining those no reader can see any more."""
         return kernels.prune_chain(entries, self.head, self.link, died, horizon)
 
+    def compacted(self, moved: Entries, left: int, capacity: int, single: bool) -> HashIndex:
+        """A new index of only the rows with a new position in `moved` (−1: gone), `left` of them.
+
+        It has room for `capacity` rows. With `single` only the newest row of a key can be left.
+        """
+        new = HashIndex(self.width)
+        keys = max(min(self.count, left), CAPACITY_MIN)
+        size = keys * self.width if self.width else int(self.key_offsets[self.count])
+        new.head = np.empty(keys, np.int32)
+        new.link = np.empty(capacity, np.int32)
+        new.key_data = np.empty(max(size, 1), np.uint8)
+        if not self.width:
+            new.key_offsets = np.zeros(keys + 1, np.int64)
+        renumbered = np.empty(self.count, np.int32)
+        new.count = kernels.compact_keys(
+            self.head, self.link, moved, self.key_data, self.key_offsets, self.width, self.count, single,
+            new.head, new.link, new.key_data, new.key_offsets, renumbered,
+        )  # fmt: skip
+        if not self.width:
+            new.key_data = new.key_data[: max(int(new.key_offsets[new.count]), 1)].copy()
+        new.slots = np.zeros(max(int(new.count / LOAD_MAX) + 1, CAPACITY_MIN), np.uint64)
+        kernels.move_slots(self.slots, new.slots, renumbered)
+        return new
+
     def _enter(self, keys: Keys, start: int) -> Entries:
         assert keys.width == self.width
         self._reserve_rows(start, start + keys.length)
@@ -158,5 +181,5 @@ class HashIndex(IndexView):
             self.key_data = grown(self.key_data, used, used + len(keys.data))
         if needed > len(self.slots) * LOAD_MAX:
             slots = np.zeros(capacity_for(int(needed / LOAD_MAX) + 1, len(self.slots)), np.uint64)
-            kernels.move_slots(self.slots, slots)
+            kernels.move_slots(self.slots, slots, _AS_THEY_ARE)
             self.slots = slots

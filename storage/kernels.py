@@ -249,19 +249,79 @@ def intern_keys(slots, key_data, key_offsets, width, count, head, data, offsets,
     return count
 
 
-@nb.njit([t.void(_SLOTS, _SLOTS)], cache=True, nogil=True)
-def move_slots(old, new):
-    """Enters all slots of `old` into the zeroed `new`."""
+@nb.njit([t.void(_SLOTS, _SLOTS, _ENTRIES)], cache=True, nogil=True)
+def move_slots(old, new, renumbered):
+    """Enters the slots of `old` into the zeroed `new`.
+
+    `renumbered`, unless empty, gives each entry its new number, −1 if it is gone.
+    """
     size = np.uint64(new.size)
     for i in range(old.size):
         slot = old[i]
-        if slot != 0:
-            at = np.int64(((slot >> _32) * size) >> _32)
-            while new[at] != 0:
-                at += 1
-                if at == new.size:
-                    at = 0
-            new[at] = slot
+        if slot == 0:
+            continue
+        tag = slot >> _32
+        if renumbered.size > 0:
+            entry = np.int64(renumbered[np.int64(slot & np.uint64(0xFFFFFFFF)) - 1])
+            if entry < 0:
+                continue
+            slot = tag << _32 | np.uint64(entry + 1)
+        at = np.int64((tag * size) >> _32)
+        while new[at] != 0:
+            at += 1
+            if at == new.size:
+                at = 0
+        new[at] = slot
+
+
+@nb.njit(
+    [
+        t.int64(
+            _ENTRIES, _ENTRIES, _ENTRIES, _BYTES, _INT64, t.int64, t.int64, t.boolean,
+            _ENTRIES, _ENTRIES, _BYTES_OUT, _INT64_OUT, _ENTRIES,
+        )
+    ],
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def compact_keys(
+    head, link, moved, key_data, key_offsets, width, count, single,
+    new_head, new_link, new_data, new_offsets, renumbered,
+):  # fmt: skip
+    """Copies keys and chains without the rows that are gone, and without keys that have no row left.
+
+    `moved` gives each row its new position, −1 if it is gone; `single` says that only the newest row
+    of a key can be left. Returns the number of keys left; `renumbered` tells which they are.
+    """
+    kept = 0
+    for entry in range(count):
+        position = head[entry]
+        before = np.int32(-1)
+        while position >= 0:
+            row = moved[position]
+            if row >= 0:
+                if before < 0:
+                    new_head[kept] = row
+                else:
+                    new_link[before] = row
+                before = row
+            if single:
+                break
+            position = link[position]
+        if before < 0:
+            renumbered[entry] = -1
+            continue
+        new_link[before] = -1
+        renumbered[entry] = kept
+        start = entry * width if width > 0 else key_offsets[entry]
+        length = width if width > 0 else key_offsets[entry + 1] - start
+        target = kept * width if width > 0 else new_offsets[kept]
+        for j in range(length):
+            new_data[target + j] = key_data[start + j]
+        kept += 1
+        if width == 0:
+            new_offsets[kept] = target + length
+    return kept
 
 
 @nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)

@@ -170,19 +170,23 @@ def encode_sort_keys(
     if not columns:
         return Keys(rows, 1, np.zeros(rows, np.uint8), _NO_OFFSETS)
     widths = [fixed_width(type_) for type_ in types]
+    null_marks = [_NULL_FIRST if first else _NULL_LAST for first in nulls_first]
+    if all(widths):
+        data = np.empty((rows, sum(widths)), np.uint8)
+        at = 0
+        for i, column in enumerate(columns):
+            out = data[:, at : at + widths[i]]
+            _put_fixed(column, types[i], null_marks[i], descending[i], out)
+            at += widths[i]
+        return Keys(rows, at, data.reshape(-1), _NO_OFFSETS)
     parts: list[_Part] = []
-    fixed: list[ByteArray] = []
     for i, column in enumerate(columns):
-        null_mark = _NULL_FIRST if nulls_first[i] else _NULL_LAST
         if widths[i]:
-            matrix = _fixed_matrix(column, types[i], widths[i], null_mark, descending[i])
-            fixed.append(matrix)
+            matrix = np.empty((rows, widths[i]), np.uint8)
+            _put_fixed(column, types[i], null_marks[i], descending[i], matrix)
             parts.append(_fixed_part(matrix))
         else:
-            parts.append(_variable_part(column, types[i], null_mark, descending[i]))
-    if len(fixed) == len(parts):
-        data = fixed[0] if len(fixed) == 1 else np.concatenate(fixed, axis=1)
-        return Keys(rows, data.shape[1], data.reshape(-1), _NO_OFFSETS)
+            parts.append(_variable_part(column, types[i], null_marks[i], descending[i]))
     return _assemble(parts, rows)
 
 
@@ -215,8 +219,8 @@ def _fixed_part(matrix: ByteArray) -> _Encoded:
     return _Encoded(matrix.reshape(-1), np.arange(0, rows * width, width), np.full(rows, width))
 
 
-def _fixed_matrix(column: pa.Array, type_: Type, width: int, null_mark: int, descending: bool) -> ByteArray:
-    out = np.empty((len(column), width), np.uint8)
+def _put_fixed(column: pa.Array, type_: Type, null_mark: int, descending: bool, out: ByteArray) -> None:
+    """Writes the markers and values of a column as the columns of bytes `out`."""
     out[:, 0] = _VALUE
     _FIXED[type_.name][1](column, out[:, 1:])
     if descending:
@@ -226,7 +230,6 @@ def _fixed_matrix(column: pa.Array, type_: Type, width: int, null_mark: int, des
         missing = valid == 0
         out[missing] = 0
         out[missing, 0] = null_mark
-    return out
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:

@@ -48,6 +48,7 @@ class StateTable:
         self._deleted: list[Positions] = []
         self._before: GrowingRows | None = None
         self._horizon = 0
+        self._no_rows = spec.schema.empty()
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
 
     def __len__(self) -> int:
@@ -215,7 +216,7 @@ class StateTable:
         rows = self._rows
         count = len(columns[0]) if columns else (1 if weights is None else len(weights))
         if not rows.limit:
-            rows = self._rows = GrowingRows(self.spec, epoch - 1, count)
+            rows = self._rows = GrowingRows(self.spec, epoch - 1)
         start = rows.append(columns, weights, count)
         if rows.replace(start, rows.encode_rows(columns, count), max(epoch - rows.base, 0)) is None:
             rows.roll_back(start, rows.live - count, [])
@@ -238,13 +239,14 @@ class StateTable:
     def _change(self, epoch: int) -> TableChange:
         rows, start = self._rows, self._start
         truncated = self._before is not None
-        if rows.limit == start:
-            columns = [column.array(start, start) for column in rows.columns]
-            weights = _NOWHERE
-        else:
+        columns, weights = list(self._no_rows), _NOWHERE
+        if rows.limit > start:
             columns, weights = self._arrived(rows, start)
         gone = self._gone() if self._deleted else _NOWHERE
-        deleted = rows.take(gone, self.spec.key_columns)
+        if len(gone):
+            deleted = rows.take(gone, self.spec.key_columns)
+        else:
+            deleted = [self._no_rows[i] for i in self.spec.key_columns]
         return TableChange(self.name, epoch, columns, weights, deleted, len(gone), truncated)
 
     def _arrived(self, rows: GrowingRows, start: int) -> tuple[list[pa.Array], Int64Array]:

@@ -97,6 +97,10 @@ class VersionedRows(Generic[ColumnT, IndexT]):
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """The rows at `positions` (all columns, or those asked for); NULLs where it is −1."""
         chosen = self.columns if columns is None else [self.columns[i] for i in columns]
+        if consecutive(positions):
+            start = int(positions[0])
+            if start >= 0:
+                return [column.array(start, start + len(positions)) for column in chosen]
         absent = positions < 0
         missing = absent if absent.any() else None
         return [column.take(positions, missing) for column in chosen]
@@ -137,15 +141,15 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
 
     __slots__ = ("base", "readers")
 
-    def __init__(self, spec: TableSpec, base: int, rows: int = 0) -> None:
+    def __init__(self, spec: TableSpec, base: int) -> None:
         self.spec = spec
         self.base = base
         self.readers: list[weakref.ref[FrozenRows]] = []
         self.columns = [growing_column(column.type.arrow) for column in spec.schema]
         self.counts = np.empty(CAPACITY_MIN, np.int64) if spec.bag else None
-        self.died = np.empty(max(rows, CAPACITY_MIN), np.uint32)
-        self.primary = HashIndex(key_width(spec.key_types), rows)
-        self.secondary = [HashIndex(key_width(self.index_types(i)), rows) for i in range(len(spec.indexes))]
+        self.died = np.empty(CAPACITY_MIN, np.uint32)
+        self.primary = HashIndex(key_width(spec.key_types))
+        self.secondary = [HashIndex(key_width(self.index_types(i))) for i in range(len(spec.indexes))]
         self.limit = 0
         self.as_of = NOW
         self.live = 0
@@ -222,15 +226,25 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         return min((view.as_of for view in views if view is not None), default=0)
 
     def compacted(self, base: int) -> GrowingRows:
-        """New rows holding only the live ones, in the same order. Readers keep the old ones."""
+        """New rows holding only the live ones, in the same order. Readers keep the old ones.
+
+        There is room for as many versions again, which is when the next compaction is due.
+        """
         positions = self.visible()
         count = len(positions)
-        new = GrowingRows(self.spec, base, count)
-        new.columns = [column.compacted(positions) for column in self.columns]
-        columns = [column.array(0, count) for column in new.columns]
-        new._enter(columns, None if self.counts is None else self.counts[positions], count)
-        new.replace(0, new.encode_rows(columns, count), 0)
-        new.forget_undo()
+        capacity = max(2 * count, CAPACITY_MIN)
+        moved = np.full(self.limit, -1, np.int32)
+        moved[positions] = np.arange(count, dtype=np.int32)
+        new = GrowingRows(self.spec, base)
+        new.columns = [column.compacted(positions, capacity) for column in self.columns]
+        new.died = np.empty(capacity, np.uint32)
+        new.died[:count] = ALIVE
+        if self.counts is not None:
+            new.counts = np.empty(capacity, np.int64)
+            new.counts[:count] = self.counts[positions]
+        new.limit = new.live = count
+        new.primary = self.primary.compacted(moved, count, capacity, single=True)
+        new.secondary = [index.compacted(moved, count, capacity, single=False) for index in self.secondary]
         return new
 
     def roll_back(self, start: int, live: int, ended: Sequence[Positions]) -> None:
@@ -246,6 +260,17 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         """Makes everything entered so far permanent."""
         for index in (self.primary, *self.secondary):
             index.undo.clear()
+
+
+def consecutive(positions: Positions) -> bool:
+    """Whether each position is one more than the one before: a slice will do. False for none."""
+    count = len(positions)
+    if count < 2:
+        return count == 1
+    first = positions[0]
+    return bool(positions[-1] - first == count - 1) and bool(
+        (positions == np.arange(first, first + count)).all()
+    )
 
 
 def key_width(types: Sequence[Type]) -> int:
