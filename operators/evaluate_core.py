@@ -8,6 +8,7 @@ A one-row batch costs a few µs a call: no Table, no RecordBatch, no group-by in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..storage.errors import SqlError
+from ..storage.types import Type
 from .expr import Call, Cast, ColumnRef, Expr, Literal, Now
 from .functions.casts import cast_array
-from .functions.vector import NATIVE, NULL_SAFE, calling
+from .functions.vector import NATIVE, NULL_SAFE, calling, is_typed
 
 if TYPE_CHECKING:
     from .node import EpochContext
@@ -109,9 +111,19 @@ def _call(expr: Call, columns: Columns, length: int, context: EpochContext) -> p
             args = [evaluate(arg, columns, length, context) for arg in expr.args]
     else:
         args = [evaluate(arg, columns, length, context) for arg in expr.args]
-    result = call_kernel(function.kernel, function.strict, args, length, expr.type.arrow, context)
+    kernel = function.kernel
+    if is_typed(kernel):
+        kernel = _with_types(kernel, tuple(arg.type for arg in expr.args))
+    result = call_kernel(kernel, function.strict, args, length, expr.type.arrow, context)
     assert result.type == expr.type.arrow, (function.name, result.type, expr.type)
     return result
+
+
+def _with_types(kernel: Any, types: tuple[Type, ...]) -> Any:
+    """The kernel of a polymorphic function for arguments of these types, callable as the original."""
+    bound = partial(kernel, types=types)
+    bound.calling = calling(kernel)  # pyright: ignore[reportAttributeAccessIssue]
+    return bound
 
 
 def _constant_call(expr: Call, columns: Columns, length: int, context: EpochContext) -> pa.Array:

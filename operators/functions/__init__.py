@@ -4,6 +4,40 @@
 conversions, `aggregates.py` the aggregates and how an operator keeps them.
 """
 
-from . import aggregates_extremes, aggregates_sums, casts, comparison, numeric
+from . import (
+    aggregates_extremes,
+    aggregates_sums,
+    casts_numbers,
+    casts_temporal,
+    casts_text,
+    comparison,
+    logic,
+    numeric,
+    numeric_exact,
+    numeric_math,
+    patterns,
+    temporal,
+    temporal_fields,
+    temporal_trunc,
+    text,
+    text_bytes,
+)
 
-__all__ = ["aggregates_extremes", "aggregates_sums", "casts", "comparison", "numeric"]
+__all__ = [
+    "aggregates_extremes",
+    "aggregates_sums",
+    "casts_numbers",
+    "casts_temporal",
+    "casts_text",
+    "comparison",
+    "logic",
+    "numeric",
+    "numeric_exact",
+    "numeric_math",
+    "patterns",
+    "temporal",
+    "temporal_fields",
+    "temporal_trunc",
+    "text",
+    "text_bytes",
+]

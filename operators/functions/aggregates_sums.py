@@ -233,10 +233,15 @@ def _fixed(types: Types) -> bool:
     return types[0].scale is not None
 
 
+def _numeric_accumulators(types: Types) -> Types:
+    scale = types[0].scale
+    return (t.INT8, t.TEXT) if scale is None else (t.INT8, fixed_numeric(scale), _WIDE)
+
+
 def _numeric(name: str, result: Any, finish_fixed: Any, finish_text: Any, doc: str) -> AggregateFunction:
     return AggregateFunction(
         name, (t.NUMERIC,), result, "linear",
-        lambda types: (t.INT8, fixed_numeric(types[0].scale or 0), _WIDE) if _fixed(types) else (t.INT8, t.TEXT),
+        lambda types: ((t.INT8, fixed_numeric(types[0].scale or 0), _WIDE) if _fixed(types) else (t.INT8, t.TEXT)),
         lambda a, w, i, g, types: (_partial_fixed if _fixed(types) else _partial_text)(a, w, i, g, types),
         lambda old, part, types: (_merge_wide if _fixed(types) else _merge_text)(old, part, types),
         lambda state, types: (finish_fixed if _fixed(types) else finish_text)(state, types),

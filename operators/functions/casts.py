@@ -58,9 +58,9 @@ def cast_context(source: Type, target: Type) -> str | None:
     entry = CASTS.get((source.name, target.name))
     if entry is not None:
         return entry.context
-    if target.name in STRINGS:
+    if target.category == "S":
         return "assignment"
-    return "explicit" if source.name in STRINGS else None
+    return "explicit" if source.category == "S" else None
 
 
 @lru_cache(4096)

@@ -1,13 +1,18 @@
-"""Conversions of any type to and from text, through its text form."""
+"""Conversions of any type to and from text, through its text form, and among the string types."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ...storage.errors import NumericOutOfRange
 from ...storage.textform import TextSettings, format_text, parse_text
+from ...storage.textform_strings import fit_length
 from ...storage.types import Type
+from .casts import cast
+from .vector import each_distinct
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -28,20 +33,63 @@ def text_settings(context: EpochContext) -> TextSettings:
 
 
 def to_string(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
-    """The text form of each value, shaped to the target's length."""
-    text = format_text(source, array, text_settings(context))
-    return text if target.name == "text" else _shape(text, target, explicit, context)
+    """The text form of each value, cut or padded to the target's length."""
+    if source.name == "bool":
+        text = pc.if_else(array, "true", "false")
+    else:
+        text = format_text(source, array, text_settings(context))
+    return text if target.name == "text" else fit_length(target, text, explicit)
 
 
 def from_string(
     array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
 ) -> pa.Array:
     """Each text read as the input function of the target type reads it."""
+    if explicit and target.name in ("varchar", "bpchar"):
+        return fit_length(target, array, explicit)
     return parse_text(target, array, text_settings(context))
 
 
-def _shape(text: pa.Array, target: Type, explicit: bool, context: EpochContext) -> pa.Array:
-    from ...storage.types import TEXT
-    from .casts import cast_array
+def string_to_string(
+    array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
+) -> pa.Array:
+    """Among string types; character(n) loses its trailing blanks on the way to the others."""
+    if source.name == "bpchar" and target.name != "bpchar":
+        array = pc.utf8_rtrim(array, " ")
+    return array if target.name == "text" else fit_length(target, array, explicit)
 
-    return cast_array(text, TEXT, target, context, explicit)
+
+def to_char(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
+    """To the one-byte type "char": of a number the character of that code, of a name the first."""
+    if source.name != "int4":
+        return fit_length(target, array, explicit)
+    return each_distinct(_character, array, pa.string())
+
+
+def _character(code: int) -> str:
+    if not -128 <= code <= 127:
+        raise NumericOutOfRange('"char" out of range')
+    return chr(code) if code > 0 else f"\\{code & 255:03o}" if code else ""
+
+
+def _register() -> None:
+    implicit = [
+        ("bpchar", "text"), ("bpchar", "varchar"), ("char", "text"), ("name", "text"), ("text", "bpchar"),
+        ("text", "varchar"), ("varchar", "text"), ("varchar", "bpchar"), ("text", "name"), ("bpchar", "name"),
+        ("varchar", "name"), ("varchar", "varchar"), ("bpchar", "bpchar"), ("text", "text"),
+    ]  # fmt: skip
+    for source, target in implicit:
+        cast(source, target, "implicit")(string_to_string)
+    for source, target in (
+        ("name", "bpchar"), ("name", "varchar"), ("char", "bpchar"), ("char", "varchar"), ("text", "char"), ("bpchar", "char"), ("varchar", "char"),
+    ):  # fmt: skip
+        cast(source, target, "assignment")(string_to_string)
+    for source in ("name", "int4"):
+        cast(source, "char", "explicit")(to_char)
+    for target in ("text", "varchar", "bpchar"):
+        cast("bool", target, "assignment")(to_string)
+    cast("text", "regclass", "implicit")(from_string)
+    cast("varchar", "regclass", "implicit")(from_string)
+
+
+_register()

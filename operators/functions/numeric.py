@@ -106,9 +106,12 @@ def _modulo_kernel(type_: Type) -> Kernel:
 
 
 def _float_result(
-    result: npt.NDArray[Any], args: Sequence[pa.Array], operands: Sequence[npt.NDArray[Any]], arrow: pa.DataType,
+    result: npt.NDArray[Any],
+    args: Sequence[pa.Array],
+    operands: Sequence[npt.NDArray[Any]],
+    arrow: pa.DataType,
     zero_from: npt.NDArray[np.bool_] | None = None,
-) -> pa.Array:  # fmt: skip
+) -> pa.Array:
     """Checks overflow (infinite from finite) and underflow (0 where `zero_from` says it cannot be)."""
     infinite = np.isinf(result)
     if infinite.any():

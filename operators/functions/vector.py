@@ -8,7 +8,8 @@ calls cheaper where a kernel can do more by itself:
 * `native`: null-safe, and takes a `pa.Scalar` in place of an array for a constant argument (but
   never for all of them). What Arrow's own compute functions do.
 
-The third way is `each`: a plain Python function of values, for rare functions on distinct values.
+For rare functions there is `each`: a plain Python function of values, called on distinct ones.
+A kernel marked `typed` is given the SQL types of its arguments besides.
 """
 
 from __future__ import annotations
@@ -119,19 +120,52 @@ def fail(kind: type[SqlError], message: str, bad: npt.NDArray[np.bool_], **field
         raise kind(message, rows=np.flatnonzero(bad), **fields)  # pyright: ignore[reportArgumentType]
 
 
-def each(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
-    """A kernel that calls a plain Python function on the values of each row.
+def typed(kernel: Callable[..., pa.Array]) -> Kernel:
+    """Marks a kernel of polymorphic arguments that wants to know their types: `types=` is passed to it."""
+    kernel.typed = True  # pyright: ignore[reportFunctionMemberAccess]
+    return kernel
 
-    Repeated argument rows are computed once when the batch is not tiny. A SqlError of the function
-    is raised with the positions of all failing rows and the message of the first.
+
+def is_typed(kernel: Kernel) -> bool:
+    return getattr(kernel, "typed", False)
+
+
+def each(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
+    """A strict kernel that calls a plain Python function on the values of each row.
+
+    With one column among constants, the function is called once a distinct value. A SqlError of the
+    function is raised with the positions of all failing rows and the message of the first.
     """
 
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
+        columns = [i for i, arg in enumerate(args) if isinstance(arg, pa.Array)]
+        if any(isinstance(arg, pa.Scalar) and not arg.is_valid for arg in args):
+            return pa.nulls(length, type_)
+        if len(columns) == 1:
+            at = columns[0]
+            fixed = [arg.as_py() if isinstance(arg, pa.Scalar) else None for arg in args]
+            return each_distinct(lambda v: function(*fixed[:at], v, *fixed[at + 1 :]), args[at], type_)
+        items = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in args]
+        if any(args[i].null_count for i in columns):
+            return pa.array(
+                call_each(lambda *row: None if None in row else function(*row), zip(*items, strict=True)),
+                type_,
+            )
+        return pa.array(call_each(function, zip(*items, strict=True)), type_)
+
+    kernel.__doc__ = function.__doc__
+    return kernel
+
+
+def rowwise(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
+    """A kernel for functions that are not strict: NULL arguments arrive as None."""
+
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
-        if not args:
-            return pa.array([function() for _ in range(length)], type_)
-        rows = zip(*[arg.to_pylist() for arg in args], strict=True)
+        rows = zip(*[arg.to_pylist() for arg in args], strict=True) if args else ((),) * length
         return pa.array(call_each(function, rows), type_)
 
+    kernel.__doc__ = function.__doc__
     return kernel
 
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 from millpond.operators.evaluate import evaluate
-from millpond.operators.expr import Call, Cast, ColumnRef, Expr
+from millpond.operators.expr import Call, Cast, ColumnRef, Expr, Literal
 from millpond.operators.functions.casts import cast_context
 from millpond.operators.functions.registry import SCALARS, ScalarFunction
 from millpond.operators.node import EpochContext
+from millpond.storage import types as t
 from millpond.storage.errors import SqlError
-from millpond.storage.textform import format_text, parse_text
+from millpond.storage.textform import TextSettings, format_text, parse_text
 from millpond.storage.types import Type, type_by_name
 
 TRY = """
@@ -43,15 +44,17 @@ def quote(text: str | None, type_: str) -> str:
 
 
 def sql_call(name: str, args: Sequence[str]) -> str:
-    if name[0].lower() in WORDS:
+    if name in ("greatest", "least", "nullif"):
         return f"{name}({', '.join(args)})"
+    if name[0].lower() in WORDS:
+        return f'pg_catalog."{name}"({", ".join(args)})'
     return f"({name} {args[0]})" if len(args) == 1 else f"({args[0]} {name} {args[1]})"
 
 
 def accepts(declared: Type, actual: Type) -> int:
     """2 for the same type, 1 for one it can become, 0 otherwise."""
-    if declared.name in ("any", "anyelement", "anycompatible"):
-        return 1
+    if declared.name in ("any", "anyelement", "anycompatible", "anynonarray"):
+        return int(declared.name != "anynonarray" or (actual.element is None and actual.name != "text"))
     if declared.name in ("anyarray", "anycompatiblearray"):
         return int(actual.element is not None)
     if declared.same(actual):
@@ -87,20 +90,35 @@ def make_call(name: str, types: Sequence[Type]) -> Call:
     return Call(function, tuple(args), function.result_type(tuple(a.type for a in args)))
 
 
-def text_of(type_: Type, array: pa.Array) -> list[str | None]:
+def text_of(type_: Type, array: pa.Array, zone: str) -> list[str | None]:
     """What `::text` makes of the values."""
     if type_.name == "bool":
         return [None if v is None else str(v).lower() for v in array.to_pylist()]
     if type_.name == "bpchar":
         return [None if v is None else v.rstrip(" ") for v in array.to_pylist()]
-    return format_text(type_, array).to_pylist()
+    return format_text(type_, array, TextSettings(zone)).to_pylist()
+
+
+def close(got: str | None, want: str | None, digits: int) -> bool:
+    try:
+        return abs(float(got or "x") - float(want or "x")) <= 10**-digits * max(
+            abs(float(want or "x")), 1e-300
+        )
+    except ValueError:
+        return False
 
 
 class Oracle:
     def __init__(self, postgres: psycopg.Connection, context: EpochContext) -> None:
         self.postgres = postgres
         self.context = context
+        self.digits = 0
         postgres.execute(TRY)
+
+    def use_zone(self, zone: str) -> None:
+        """Sets the session's time zone on both sides."""
+        self.postgres.execute(f"SET timezone = '{zone}'")
+        self.context.timezone = zone
 
     def ask(self, commands: Iterable[str]) -> list[str | None]:
         rows = self.postgres.execute(
@@ -109,7 +127,11 @@ class Oracle:
         ).fetchall()
         return [row[0] for row in rows]
 
-    def check(self, name: str, types: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
+    def check(
+        self, name: str, types: Sequence[str], rows: Sequence[Sequence[str | None]], digits: int = 0
+    ) -> None:
+        """With `digits`, floats need to agree to that many significant digits only."""
+        self.digits = digits
         resolved = [type_by_name(t) for t in types]
         assert all(resolved), types
         commands = [
@@ -119,6 +141,27 @@ class Oracle:
         expected = self.ask(commands)
         call = make_call(name, resolved)  # pyright: ignore[reportArgumentType]
         self.compare(call, resolved, rows, expected, commands)  # pyright: ignore[reportArgumentType]
+
+    def check_constants(
+        self, name: str, texts: Sequence[str], types: Sequence[str], constants: Sequence[str]
+    ) -> None:
+        """A whole column of texts with constants as the other arguments."""
+        resolved = [t.TEXT, *(type_by_name(type_) for type_ in types)]
+        call = make_call(name, resolved)  # pyright: ignore[reportArgumentType]
+        literals = [
+            Literal(parse_text(type_, pa.array([value], pa.string()))[0].as_py(), type_)
+            for type_, value in zip(resolved[1:], constants, strict=True)
+            if type_ is not None
+        ]
+        fixed = [quote(v, type_) for v, type_ in zip(constants, types, strict=True)]
+        commands = ["SELECT " + sql_call(name, [quote(v, "text"), *fixed]) + "::text" for v in texts]
+        result = evaluate(
+            Call(call.function, (call.args[0], *literals), call.type),
+            [pa.array(texts)],
+            len(texts),
+            self.context,
+        )
+        assert text_of(call.type, result, "UTC") == self.ask(commands), name
 
     def check_cast(self, source: str, target: Type, sql_target: str, texts: Sequence[str | None]) -> None:
         commands = [f"SELECT ({quote(v, source)}::{sql_target})::text" for v in texts]
@@ -136,7 +179,9 @@ class Oracle:
         commands: Sequence[str],
     ) -> None:
         columns = [
-            parse_text(type_, pa.array([row[i] for row in rows], pa.string()))
+            parse_text(
+                type_, pa.array([row[i] for row in rows], pa.string()), TextSettings(self.context.timezone)
+            )
             for i, type_ in enumerate(types)
         ]
         wrong: list[str] = []
@@ -145,12 +190,13 @@ class Oracle:
             got = self.one(expr, [c.slice(i, 1) for c in columns])
             if got is None or not got.startswith("ERROR "):
                 good.append(i)
-            if got != want:
+            if got != want and not (self.digits and close(got, want, self.digits)):
                 wrong.append(f"{command}\n   is {got!r}, should be {want!r}")
         assert not wrong, "\n" + "\n".join(wrong)
         take = pa.array(good, pa.int64())
         together = evaluate(expr, [c.take(take) for c in columns], len(good), self.context)
-        assert text_of(expr.type, together) == [expected[i] for i in good]
+        if not self.digits:
+            assert text_of(expr.type, together, self.context.timezone) == [expected[i] for i in good]
         if len(good) < len(rows):
             with pytest.raises(SqlError) as caught:
                 evaluate(expr, columns, len(rows), self.context)
@@ -164,7 +210,7 @@ class Oracle:
         except SqlError as error:
             return f"ERROR {error.code} {error.message}"
         assert result.type == expr.type.arrow
-        return text_of(expr.type, result)[0]
+        return text_of(expr.type, result, self.context.timezone)[0]
 
 
 @pytest.fixture
