@@ -37,7 +37,12 @@ class ParameterTopN(Node):
 
 
 def cut(
-    node: Node, keys: tuple[SortKey, ...], limit: int | None, offset: int | None, ties: bool, ordered: bool = True
+    node: Node,
+    keys: tuple[SortKey, ...],
+    limit: int | None,
+    offset: int | None,
+    ties: bool,
+    ordered: bool = True,
 ) -> Node:
     """A TopN over `node`, when it does anything. Raises 2201W or 2201X for a negative bound."""
     if limit is not None and limit < 0:

@@ -29,7 +29,9 @@ def lockstep(calls: Calls) -> tuple[TableFunction, tuple[Expr, ...]]:
     args = tuple(arg for _, given in calls for arg in given)
     columns = tuple(c for function, given in calls for c in _columns(function, given))
 
-    def kernel(arrays: Sequence[pa.Array], length: int, context: EpochContext) -> tuple[pa.Array, list[pa.Array]]:
+    def kernel(
+        arrays: Sequence[pa.Array], length: int, context: EpochContext
+    ) -> tuple[pa.Array, list[pa.Array]]:
         results: list[tuple[Int64, list[pa.Array]]] = []
         start = 0
         for function, count in zip(functions, counts, strict=True):
@@ -61,5 +63,7 @@ def zip_rows(results: Sequence[tuple[Int64, list[pa.Array]]], length: int) -> tu
         positions = np.where(there, starts[rows] + rank, 0)
         source = order[positions] if len(order) else positions
         indices = pa.array(source, pa.int64(), mask=~there)
-        columns += [value.take(indices) if len(order) else pa.nulls(len(rows), value.type) for value in values]
+        columns += [
+            value.take(indices) if len(order) else pa.nulls(len(rows), value.type) for value in values
+        ]
     return pa.array(rows, pa.int64()), columns

@@ -52,7 +52,9 @@ def _fields_replaced(owner: T, change: Change, level: int) -> T:
 
 
 def _is_boundary(owner: object, field: str) -> bool:
-    return (isinstance(owner, Subquery) and field == "query") or (isinstance(owner, Apply) and field == "right")
+    return (isinstance(owner, Subquery) and field == "query") or (
+        isinstance(owner, Apply) and field == "right"
+    )
 
 
 def _value_replaced(value: object, change: Change, level: int) -> object:
@@ -150,9 +152,7 @@ def substitute_node(node: Node, literals: Mapping[int, Literal]) -> Node:
     Raises 2201W or 2201X for a negative limit or offset.
     """
     change = _parameters_to(literals)
-    return rewrite(
-        replace_node(node, change), lambda n: n.resolved() if isinstance(n, ParameterTopN) else n
-    )
+    return rewrite(replace_node(node, change), lambda n: n.resolved() if isinstance(n, ParameterTopN) else n)
 
 
 def _parameters_to(literals: Mapping[int, Literal]) -> Change:

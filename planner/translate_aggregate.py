@@ -168,7 +168,9 @@ def _aggregate(
     node: Node, groups: tuple[Expr, ...], calls: Sequence[AggregateExpr], positions: tuple[int, ...]
 ) -> Node:
     """Groups `node` by those of `groups` at `positions`. ORDER BY of aggregates needs columns of the input."""
-    order = tuple(dict.fromkeys(expr for call in calls for expr in call.order if not isinstance(expr, ColumnRef)))
+    order = tuple(
+        dict.fromkeys(expr for call in calls for expr in call.order if not isinstance(expr, ColumnRef))
+    )
     width = len(node.schema)
     node = extended(node, order)
     total = len(node.schema)
@@ -183,7 +185,9 @@ def _aggregate(
         )
         condition = None if expr.filter is None else finish(expr.filter, total)
         args = tuple(finish(arg, total) for arg in expr.args)
-        return AggregateCall(expr.function, args, expr.type, expr.function.name, expr.distinct, condition, keys)
+        return AggregateCall(
+            expr.function, args, expr.type, expr.function.name, expr.distinct, condition, keys
+        )
 
     chosen = tuple(finish(groups[i], total) for i in positions)
     names = tuple(_group_name(node, expr) for expr in chosen)
@@ -211,7 +215,11 @@ def _grouping_sets(
         ]
         exprs += [ColumnRef(len(positions) + i, call.type) for i, call in enumerate(calls)]
         exprs += [Literal(_marker(call, groups, positions), INT4) for call in markers]
-        names = [*(_group_name(node, g) for g in groups), *(c.function.name for c in calls), *("grouping" for _ in markers)]
+        names = [
+            *(_group_name(node, g) for g in groups),
+            *(c.function.name for c in calls),
+            *("grouping" for _ in markers),
+        ]
         branches.append(projected(branch, exprs, names))
     return branches[0] if len(branches) == 1 else Union(tuple(branches))
 

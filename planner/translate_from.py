@@ -55,6 +55,16 @@ class Surroundings:
         """For an item to the right of `items`."""
         return Surroundings(Scope(items, self.lateral), Scope(items, self.plain, False, True))
 
+    def across(self, items: tuple[ScopeItem, ...]) -> Surroundings:
+        """For the right side of a RIGHT or FULL JOIN, which cannot depend on the left side."""
+        blocked = Scope(items, self.lateral, False, outer_join=True)
+        return Surroundings(blocked, Scope(items, self.plain, False))
+
+    @property
+    def condition(self) -> Scope | None:
+        """What a join condition may see besides the joined items."""
+        return replace(self.plain, lateral_hint=False) if self.plain is not None else None
+
     @property
     def levels(self) -> int:
         return self.plain.levels if self.plain is not None else 0
@@ -73,7 +83,7 @@ def translate_from(select: Ast, environment: Environment, parent: Scope | None) 
             part = _combined(part, right, JoinKind.INNER, None)
         else:
             part = translate_join(part, join, environment, around)
-        _check_aliases(part.items, position_of(join.this))
+        _check_aliases(part.items)
     return part
 
 
@@ -81,12 +91,12 @@ def _is_comma(join: Ast) -> bool:
     return not any(join.args.get(name) for name in ("on", "using", "kind", "side", "method"))
 
 
-def _check_aliases(items: Sequence[ScopeItem], position: int) -> None:
+def _check_aliases(items: Sequence[ScopeItem]) -> None:
     seen: set[str] = set()
     for item in items:
         if item.visible and item.alias:
             if item.alias in seen:
-                raise DuplicateAlias(f'table name "{item.alias}" specified more than once', position=position)
+                raise DuplicateAlias(f'table name "{item.alias}" specified more than once')
             seen.add(item.alias)
 
 
@@ -95,7 +105,7 @@ def translate_item(item: Ast, environment: Environment, around: Surroundings) ->
     part = _bare_item(item, environment, around)
     for join in item.args.get("joins") or ():
         part = translate_join(part, join, environment, around)
-        _check_aliases(part.items, position_of(join.this))
+        _check_aliases(part.items)
     return part
 
 
@@ -155,8 +165,7 @@ def renamed(item: ScopeItem, alias: Ast | None) -> ScopeItem:
     shown = [column for column in item.columns if not column.hidden]
     if len(names) > len(shown):
         raise InvalidColumnReference(
-            f'table "{name}" has {len(shown)} columns available but {len(names)} columns specified',
-            position=position_of(alias),
+            f'table "{name}" has {len(shown)} columns available but {len(names)} columns specified'
         )
     queue = iter(names)
     columns = tuple(
@@ -229,23 +238,23 @@ def translate_join(part: FromPart, join: Ast, environment: Environment, around: 
         raise FeatureNotSupported("ASOF joins are not supported", position=position_of(join.this))
     side = str(join.args.get("side") or "").upper()
     kind = JoinKind[side] if side else JoinKind.INNER
-    right = translate_item(join.this, environment, around.beside(part.items))
+    one_way = kind in (JoinKind.INNER, JoinKind.LEFT)
+    beside = around.beside(part.items) if one_way else around.across(part.items)
+    right = translate_item(join.this, environment, beside)
     moved = tuple(item.shifted(part.width) for item in right.items)
     natural = str(join.args.get("method") or "").upper() == "NATURAL"
     if natural or join.args.get("using"):
-        binder = ExpressionBinder(Scope((*part.items, *moved), around.plain), environment, JOIN)
+        binder = ExpressionBinder(Scope((*part.items, *moved), around.condition), environment, JOIN)
         condition, items = join_using(binder, join, part.items, moved, kind, natural)
         return replace(_combined(part, right, kind, condition), items=items)
     on = join.args.get("on")
     if on is None:
         return _combined(part, right, kind, None)
-    binder = ExpressionBinder(Scope((*part.items, *moved), around.plain), environment, JOIN)
-    return _combined(part, right, kind, binder.boolean(on, "JOIN/ON"), position_of(join.this))
+    binder = ExpressionBinder(Scope((*part.items, *moved), around.condition), environment, JOIN)
+    return _combined(part, right, kind, binder.boolean(on, "JOIN/ON"))
 
 
-def _combined(
-    left: FromPart, right: FromPart, kind: JoinKind, condition: Expr | None, position: int = 0
-) -> FromPart:
+def _combined(left: FromPart, right: FromPart, kind: JoinKind, condition: Expr | None) -> FromPart:
     """`left` joined with `right`, which was translated beside it."""
     width = left.width + right.width
     items = (*left.items, *(item.shifted(left.width) for item in right.items))
@@ -258,12 +267,7 @@ def _combined(
         if left.node is UNIT and kind is JoinKind.INNER and condition is None:
             return FromPart(node, items, width)
         return FromPart(Join(left.node, node, kind, condition=condition), items, width)
-    if kind not in (JoinKind.INNER, JoinKind.LEFT):
-        raise InvalidColumnReference(
-            "invalid reference to FROM-clause entry",
-            detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
-            position=position,
-        )
+    assert kind in (JoinKind.INNER, JoinKind.LEFT), "the scope lets nothing else read the left side"
     called = _called_directly(left.node, right.node, kind, condition)
     return FromPart(called or Apply(left.node, right.node, kind, condition), items, width)
 

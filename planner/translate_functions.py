@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ..operators.expr import Expr
+from ..operators.expr import Expr, Literal
 from ..operators.functions.registry import SCALARS, TABLE_FUNCTIONS, TableFunction
 from ..operators.node import Node
 from ..operators.table_function import TableFunctionNode
@@ -46,12 +46,11 @@ def translate_function_item(item: Ast, environment: Environment, around: Surroun
     if name in TABLE_FUNCTIONS or name not in SCALARS:
         function, args = _bound_call(binder, call)
         return _table_function(function, args, alias, name, ordinality)
-    if ordinality:
-        raise FeatureNotSupported("WITH ORDINALITY is for set-returning functions", position=position_of(item))
-    value = binder.settle(binder.bind(call))
+    values = [binder.settle(binder.bind(call)), *([Literal(1, INT8)] if ordinality else [])]
     column = alias.name if alias is not None and alias.name else name
-    node = projected(UNIT, (value,), (column,))
-    return named_part(node, columns_from((column,), (value.type,)), alias, name)
+    names = (column, "ordinality")[: len(values)]
+    node = projected(UNIT, values, names)
+    return named_part(node, columns_from(names, [value.type for value in values]), alias, name)
 
 
 def _bound_call(binder: ExpressionBinder, call: Ast) -> tuple[TableFunction, tuple[Expr, ...]]:
@@ -72,9 +71,7 @@ def _table_function(
     return named_part(node, columns_from(names, types), alias, name)
 
 
-def _column_names(
-    declared: Sequence[tuple[str, object]], alias: Ast | None, name: str
-) -> Sequence[str]:
+def _column_names(declared: Sequence[tuple[str, object]], alias: Ast | None, name: str) -> Sequence[str]:
     """A function that returns plain values has its column called as the function, or as its alias."""
     if len(declared) == 1 and declared[0][0] in (name, "") and name:
         return (alias.name if alias is not None and alias.name else name,)

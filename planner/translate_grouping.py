@@ -63,7 +63,9 @@ def _sets(
         sizes = range(len(parts), -1, -1)
         return [_joined(chosen) for size in sizes for chosen in combinations(parts, size)]
     if isinstance(item, exp.GroupingSets):
-        return [alternative for part in item.expressions for alternative in _sets(part, binder, targets, found)]
+        return [
+            alternative for part in item.expressions for alternative in _sets(part, binder, targets, found)
+        ]
     return [_single(item, binder, targets, found)]
 
 
@@ -71,9 +73,7 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(position for part in parts for position in part)
 
 
-def _single(
-    item: Ast, binder: ExpressionBinder, targets: list[Target], found: list[Expr]
-) -> tuple[int, ...]:
+def _single(item: Ast, binder: ExpressionBinder, targets: list[Target], found: list[Expr]) -> tuple[int, ...]:
     """Positions in `found` of one expression, or of the several of `(a, b)`."""
     if isinstance(item, exp.Tuple):
         return _joined([_single(part, binder, targets, found) for part in item.expressions])

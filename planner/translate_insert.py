@@ -13,12 +13,14 @@ from ..sql.bind import ExpressionBinder
 from ..sql.catalog import Table
 from ..sql.dialect import position_of
 from ..sql.environment import UPDATE, VALUES, WHERE, Ast, Environment
+from ..sql.positions import start_of
 from ..sql.scope import Scope
 from ..storage.errors import (
     DuplicateColumn,
     FeatureNotSupported,
     InvalidColumnReference,
     SyntaxFault,
+    UndefinedColumn,
     UndefinedObject,
 )
 from .building import UNIT, projected
@@ -85,7 +87,9 @@ def _given(
     """The node of the values given, assigned to the columns at the positions."""
     overriding = statement.overriding == "system"
     if statement.literals is not None:
-        types_only = len(statement.literals) <= len(positions) and not table.generated and not table.identities
+        types_only = (
+            len(statement.literals) <= len(positions) and not table.generated and not table.identities
+        )
         rows = literal_rows(statement.literals, table, positions) if types_only else None
         if rows is not None:
             _check_count(statement, len(statement.literals), positions, 0)
@@ -117,7 +121,7 @@ def _select_places(source: Ast, count: int) -> list[int]:
     items = source.expressions if isinstance(source, exp.Select) else []
     if len(items) != count:
         return [position_of(source)] * count
-    return [position_of(item.this if isinstance(item, exp.Alias) else item) for item in items]
+    return [start_of(item.this if isinstance(item, exp.Alias) else item) for item in items]
 
 
 def _check_count(statement: st.Insert, count: int, positions: Sequence[int], extra_place: int) -> None:
@@ -155,7 +159,7 @@ def _values(
                 exprs.append(default_of(table, position, environment))
                 continue
             check_assignable(table, position, _WORDS, overriding)
-            exprs.append(assign(binder, binder.bind(ast), table, position, position_of(ast)))
+            exprs.append(assign(binder, binder.bind(ast), table, position, start_of(ast)))
         rows.append(tuple(exprs))
     names = tuple(table.schema[p].name for p in positions)
     return values_node(names, tuple(table.schema[p].type for p in positions), rows), positions
@@ -189,7 +193,9 @@ def _conflict(
     scope = Scope((table_item(table, statement.alias), excluded))
     binder = ExpressionBinder(scope, environment, UPDATE)
     old = [ColumnRef(i, column.type) for i, column in enumerate(table.schema)]
-    row = generated_over(table, assignments(binder, table, conflict.assignments, old, environment), environment)
+    row = generated_over(
+        table, assignments(binder, table, conflict.assignments, old, environment), environment
+    )
     where = None
     if conflict.where is not None:
         condition = ExpressionBinder(scope, environment, WHERE).boolean(conflict.where, "WHERE")
@@ -206,8 +212,10 @@ def _check_conflict_target(conflict: st.OnConflict, table: Table) -> None:
             return
         if conflict.constraint not in {unique.name for unique in table.uniques}:
             words = f'constraint "{conflict.constraint}" for table "{table.name}" does not exist'
-            raise UndefinedObject(words, position=conflict.position)
-        raise FeatureNotSupported("ON CONFLICT is supported for the primary key only", position=conflict.position)
+            raise UndefinedObject(words)
+        raise FeatureNotSupported(
+            "ON CONFLICT is supported for the primary key only", position=conflict.position
+        )
     if not conflict.columns:
         if conflict.assignments is None:
             return
@@ -216,11 +224,16 @@ def _check_conflict_target(conflict: st.OnConflict, table: Table) -> None:
             position=conflict.position,
             hint="For example, ON CONFLICT (column_name).",
         )
+    for column in conflict.columns:
+        if all(column.name != declared.name for declared in table.schema):
+            raise UndefinedColumn(f'column "{column.name}" does not exist', position=conflict.position)
     wanted = {column_position(table, column) for column in conflict.columns}
     if table.primary_key is not None and wanted == set(table.primary_key):
         return
     if any(wanted == set(unique.columns) for unique in table.uniques):
-        raise FeatureNotSupported("ON CONFLICT is supported for the primary key only", position=conflict.position)
+        raise FeatureNotSupported(
+            "ON CONFLICT is supported for the primary key only", position=conflict.position
+        )
     raise InvalidColumnReference(
         "there is no unique or exclusion constraint matching the ON CONFLICT specification"
     )

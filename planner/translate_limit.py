@@ -8,8 +8,8 @@ from ..operators.expr import ColumnRef, Expr, OuterColumn, Parameter, Subquery, 
 from ..operators.node import Node
 from ..operators.sorting import SortKey
 from ..sql.bind import ExpressionBinder
-from ..sql.dialect import position_of
 from ..sql.environment import LIMIT, OFFSET, Ast, Clause, Environment
+from ..sql.positions import start_of
 from ..sql.scope import Scope
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, InvalidColumnReference, SyntaxFault
 from ..storage.types import INT8
@@ -17,10 +17,15 @@ from .bounds import ParameterTopN, constant, cut
 
 
 def limited(
-    ast: Ast, node: Node, keys: tuple[SortKey, ...], environment: Environment, ordered: bool
+    ast: Ast,
+    node: Node,
+    keys: tuple[SortKey, ...],
+    environment: Environment,
+    ordered: bool,
+    scope: Scope = Scope(),
 ) -> Node:
-    """`node` ordered and cut as the query `ast` says."""
-    limit, offset, ties = _bounds(ast, environment)
+    """`node` ordered and cut as the query `ast` says; `scope` has the names that it may not use."""
+    limit, offset, ties = _bounds(ast, environment, scope)
     if ties and not keys:
         raise SyntaxFault("WITH TIES cannot be specified without ORDER BY clause")
     if any(_has_parameter(bound) for bound in (limit, offset)):
@@ -28,7 +33,7 @@ def limited(
     return cut(node, keys, constant(limit), constant(offset), ties, ordered)
 
 
-def _bounds(ast: Ast, environment: Environment) -> tuple[Expr | None, Expr | None, bool]:
+def _bounds(ast: Ast, environment: Environment, scope: Scope) -> tuple[Expr | None, Expr | None, bool]:
     """(LIMIT, OFFSET, WITH TIES) as bigint expressions."""
     limit, offset = ast.args.get("limit"), ast.args.get("offset")
     ties = False
@@ -39,23 +44,24 @@ def _bounds(ast: Ast, environment: Environment) -> tuple[Expr | None, Expr | Non
         ties = bool(options is not None and options.args.get("with_ties"))
     elif limit is not None:
         value = limit.expression
-    found = _bound(value, LIMIT, environment)
-    return found, _bound(offset.expression if offset is not None else None, OFFSET, environment), ties
+    found = _bound(value, LIMIT, environment, scope)
+    start = _bound(offset.expression if offset is not None else None, OFFSET, environment, scope)
+    return found, start, ties
 
 
-def _bound(ast: Ast | None, clause: Clause, environment: Environment) -> Expr | None:
+def _bound(ast: Ast | None, clause: Clause, environment: Environment, scope: Scope) -> Expr | None:
     if ast is None or (isinstance(ast, exp.Var) and str(ast.this).upper() == "ALL"):
         return None
-    binder = ExpressionBinder(Scope(), environment, clause)
-    position = position_of(ast)
-    if any(isinstance(part, exp.Column) for part in ast.find_all(exp.Column)):
-        words = f"argument of {clause.words} must not contain variables"
-        raise InvalidColumnReference(words, position=position)
+    binder = ExpressionBinder(scope, environment, clause)
+    position = start_of(ast)
     expr = binder.bind(ast)
     if expr.type.name not in ("int2", "int4", "int8", "numeric", "float4", "float8", "unknown"):
         words = f"argument of {clause.words} must be type bigint, not type {expr.type}"
         raise DatatypeMismatch(words, position=position)
-    if any(isinstance(part, (Subquery, ColumnRef, OuterColumn)) for part in walk_expr(expr)):
+    if any(isinstance(part, (ColumnRef, OuterColumn)) for part in walk_expr(expr)):
+        words = f"argument of {clause.words} must not contain variables"
+        raise InvalidColumnReference(words, position=position)
+    if any(isinstance(part, Subquery) for part in walk_expr(expr)):
         raise FeatureNotSupported(f"subqueries in {clause.words} are not supported", position=position)
     return binder.coerce(expr, INT8, "assignment", position)
 

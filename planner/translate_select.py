@@ -68,7 +68,11 @@ def translate_select(
         node = filtered(node, having)
     node, exprs = with_windows(node, exprs)
     node, exprs = with_sets(node, exprs)
-    return _finished(ast, _spread(node, exprs, parts.targets), parts, environment, ordered)
+    output = _spread(node, exprs, parts.targets)
+    keys = _sort_keys(parts, output)
+    node = _distinct(ast, output, parts, keys)
+    node = limited(ast, node, keys, environment, ordered, scope)
+    return _shown(node, output, parts)
 
 
 def _bound_clauses(
@@ -175,25 +179,30 @@ def _spread(node: Node, exprs: tuple[Expr, ...], targets: tuple[Target, ...]) ->
     return Output(projected(node, flat, names), tuple(places))
 
 
-def _finished(ast: Ast, output: Output, parts: Parts, environment: Environment, ordered: bool) -> BoundQuery:
-    """DISTINCT, ORDER BY and LIMIT over the projected targets; then the hidden ones go."""
-    node, places = output.node, output.places
-    keys = tuple(
+def _sort_keys(parts: Parts, output: Output) -> tuple[SortKey, ...]:
+    return tuple(
         SortKey(place, descending, nulls_first)
         for i, (descending, nulls_first) in parts.order
-        for place in places[i]
+        for place in output.places[i]
     )
+
+
+def _distinct(ast: Ast, output: Output, parts: Parts, keys: tuple[SortKey, ...]) -> Node:
+    """DISTINCT and DISTINCT ON over the projected targets."""
     if parts.distinct_on is not None:
-        node = TopN(node, tuple(place for i in parts.distinct_on for place in places[i]), keys, 1)
-    elif ast.args.get("distinct") is not None:
-        node = Distinct(node)
-    node = limited(ast, node, keys, environment, ordered)
+        partition = tuple(place for i in parts.distinct_on for place in output.places[i])
+        return TopN(output.node, partition, keys, 1)
+    return Distinct(output.node) if ast.args.get("distinct") is not None else output.node
+
+
+def _shown(node: Node, output: Output, parts: Parts) -> BoundQuery:
+    """The output without its hidden columns."""
     shown = [i for i, target in enumerate(parts.targets) if not target.hidden]
     schema = node.schema
-    kept = [place for i in shown for place in places[i]]
+    kept = [place for i in shown for place in output.places[i]]
     if len(kept) < len(schema):
         node = projected(node, [ColumnRef(i, schema[i].type) for i in kept], [schema[i].name for i in kept])
-    return _described(node, [parts.targets[i] for i in shown], [len(places[i]) for i in shown])
+    return _described(node, [parts.targets[i] for i in shown], [len(output.places[i]) for i in shown])
 
 
 def _described(node: Node, targets: list[Target], widths: list[int]) -> BoundQuery:

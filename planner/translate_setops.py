@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -20,10 +19,11 @@ from ..sql.bind_aggregates import direction
 from ..sql.coerce import common_type
 from ..sql.dialect import position_of
 from ..sql.environment import VALUES, Ast, BoundQuery, Environment
+from ..sql.positions import start_of
 from ..sql.scope import Scope, columns_from
 from ..storage.errors import FeatureNotSupported, SqlError, SyntaxFault, UndefinedColumn
 from ..storage.schema import Column, Schema
-from ..storage.types import TEXT, UNKNOWN, Type
+from ..storage.types import TEXT, Type
 from .building import UNIT, projected
 from .rewriting import finish
 from .translate_limit import limited
@@ -103,7 +103,7 @@ def _target_position(query: Ast, index: int) -> int:
     items = query.expressions
     if isinstance(query, exp.Values):
         items = items[0].expressions if items else []
-    return position_of(items[index]) if index < len(items) else position_of(query)
+    return start_of(items[index]) if index < len(items) else position_of(query)
 
 
 def _order_keys(ast: Ast, first: BoundQuery) -> list[SortKey]:
@@ -125,7 +125,7 @@ def _order_keys(ast: Ast, first: BoundQuery) -> list[SortKey]:
 
 
 def _bad_order(ast: Ast, item: Ast) -> SqlError:
-    position = position_of(item)
+    position = start_of(item)
     if isinstance(item, exp.Column) and item.args.get("table") is None:
         return UndefinedColumn(f'column "{item.this.name}" does not exist', position=position)
     return FeatureNotSupported(

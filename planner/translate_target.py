@@ -9,8 +9,8 @@ from sqlglot import exp
 from ..operators.expr import Expr, Subquery, walk_expr
 from ..sql import statements as st
 from ..sql.bind import ExpressionBinder
-from ..sql.catalog import Index, MaterializedView, Relation, Sequence as SequenceEntry, Sink, Source
-from ..sql.catalog import SystemRelation, Table, View
+from ..sql.catalog import Index, MaterializedView, Relation, Sink, Source, SystemRelation, Table, View
+from ..sql.catalog import Sequence as SequenceEntry
 from ..sql.coerce import can_coerce
 from ..sql.dialect import position_of
 from ..sql.environment import RETURNING, Ast, Environment
@@ -103,7 +103,9 @@ def table_item(table: Table, alias: str, start: int = 0) -> ScopeItem:
         for column, declared in zip(columns, table.schema, strict=True)
     )
     original = table.name if alias and alias != table.name else ""
-    item = ScopeItem(alias or table.name, shown, table=original, schema_name=table.schema_name, key=table.primary_key)
+    item = ScopeItem(
+        alias or table.name, shown, table=original, schema_name=table.schema_name, key=table.primary_key
+    )
     return item.shifted(start)
 
 

@@ -15,6 +15,7 @@ from ..sql.bind_columns import RowExpr
 from ..sql.catalog import Table
 from ..sql.dialect import position_of
 from ..sql.environment import UPDATE, WHERE, Ast, Environment
+from ..sql.positions import start_of
 from ..sql.scope import Scope, ScopeItem
 from ..storage.errors import DuplicateAlias, FeatureNotSupported, SyntaxFault
 from .building import filtered, keep, projected
@@ -105,15 +106,13 @@ def assignments(
         for column, (value, ast) in zip(assignment.columns, values, strict=True):
             position = column_position(table, column)
             if position in seen:
-                raise SyntaxFault(
-                    f'multiple assignments to same column "{column.name}"', position=column.position
-                )
+                raise SyntaxFault(f'multiple assignments to same column "{column.name}"')
             seen.add(position)
             if value is None:
                 row[position] = default_of(table, position, environment)
                 continue
             check_assignable(table, position, _WORDS, False)
-            row[position] = assign(binder, value, table, position, position_of(ast))
+            row[position] = assign(binder, value, table, position, start_of(ast))
     return row
 
 

@@ -10,10 +10,9 @@ from ..operators.join import JoinKind
 from ..sql.bind import ExpressionBinder
 from ..sql.bind_operators import call_operator
 from ..sql.coerce import common_type
-from ..sql.dialect import position_of
 from ..sql.environment import Ast
 from ..sql.scope import ScopeColumn, ScopeItem
-from ..storage.errors import AmbiguousColumn, SqlError, UndefinedColumn
+from ..storage.errors import AmbiguousColumn, UndefinedColumn
 from ..storage.types import Type
 from .building import conjunction
 
@@ -34,15 +33,13 @@ def join_using(
     left_columns, right_columns = _shown(left), _shown(right)
     if natural:
         names = [c.name for c in left_columns if any(c.name == d.name for d in right_columns)]
-        places = [0] * len(names)
     else:
         names = [identifier.name for identifier in join.args["using"]]
-        places = [position_of(identifier) for identifier in join.args["using"]]
     tests: list[Expr] = []
     merged: list[ScopeColumn] = []
-    for name, place in zip(names, places, strict=True):
-        a, b = _only(left_columns, name, "left", place), _only(right_columns, name, "right", place)
-        tests.append(_equal(binder, a, b, name, place))
+    for name in names:
+        a, b = _only(left_columns, name, "left"), _only(right_columns, name, "right")
+        tests.append(call_operator(binder, "=", a.expr, b.expr))
         merged.append(_merged(binder, a, b, kind))
     rest = [c for c in (*left_columns, *right_columns) if c.name not in names]
     joined = ScopeItem("", (*merged, *rest), is_join=True)
@@ -55,24 +52,13 @@ def _shown(items: tuple[ScopeItem, ...]) -> list[ScopeColumn]:
     return [column for item in items if not item.merged for column in item.columns if not column.hidden]
 
 
-def _only(columns: Sequence[ScopeColumn], name: str, side: str, position: int) -> ScopeColumn:
+def _only(columns: Sequence[ScopeColumn], name: str, side: str) -> ScopeColumn:
     found = [column for column in columns if column.name == name]
     if not found:
-        raise UndefinedColumn(
-            f'column "{name}" specified in USING clause does not exist in {side} table', position=position
-        )
+        raise UndefinedColumn(f'column "{name}" specified in USING clause does not exist in {side} table')
     if len(found) > 1:
-        raise AmbiguousColumn(
-            f'common column name "{name}" appears more than once in {side} table', position=position
-        )
+        raise AmbiguousColumn(f'common column name "{name}" appears more than once in {side} table')
     return found[0]
-
-
-def _equal(binder: ExpressionBinder, a: ScopeColumn, b: ScopeColumn, name: str, position: int) -> Expr:
-    try:
-        return call_operator(binder, "=", a.expr, b.expr, position)
-    except SqlError as error:
-        raise error.at(position) from None
 
 
 def _merged(binder: ExpressionBinder, a: ScopeColumn, b: ScopeColumn, kind: JoinKind) -> ScopeColumn:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlglot import exp
-
 from ..operators.expr import Expr, Literal, Parameter
-from ..storage.errors import DatatypeMismatch, FeatureNotSupported, SqlError, UndefinedColumn
-from ..storage.types import BOOL, TEXT, UNKNOWN, Type
+from ..storage.errors import DatatypeMismatch, FeatureNotSupported, SqlError
+from ..storage.types import BOOL, TEXT, Type
 from . import (
     bind_arrays,
     bind_casts,
@@ -28,6 +26,7 @@ from . import (
 from .coerce import can_coerce, coerce, common_type
 from .dialect import position_of
 from .environment import SELECT, Ast, Clause, Environment
+from .positions import start_of
 from .scope import Scope
 
 Rule = Callable[["ExpressionBinder", Ast], Expr]
@@ -76,7 +75,12 @@ class ExpressionBinder:
         return tuple(self.bind(ast) for ast in asts)
 
     def within(
-        self, *, aggregate: bool = False, window: bool = False, conditional: str = "", clause: Clause | None = None
+        self,
+        *,
+        aggregate: bool = False,
+        window: bool = False,
+        conditional: str = "",
+        clause: Clause | None = None,
     ) -> ExpressionBinder:
         """The binder of a part of the expression."""
         return replace(
@@ -89,7 +93,10 @@ class ExpressionBinder:
 
     def boolean(self, ast: Ast, construct: str) -> Expr:
         """A condition. Raises 42804 `argument of WHERE must be type boolean, not type integer`."""
-        return self.as_boolean(self.bind(ast), construct, position_of(ast))
+        expr = self.bind(ast)
+        if expr.type.name == "bool":
+            return expr
+        return self.as_boolean(expr, construct, start_of(ast))
 
     def as_boolean(self, expr: Expr, construct: str, position: int = 0) -> Expr:
         if expr.type.name == "bool":
@@ -106,20 +113,38 @@ class ExpressionBinder:
                 return expr
             type_ = self.environment.parameters.decide(expr.number, target, position)
             expr = Parameter(expr.number, type_)
-        elif isinstance(expr, Parameter) and context == "explicit":
-            context = "explicit"
+        if isinstance(expr, Literal) and expr.type.name == "unknown":
+            position = self.environment.place(expr) or position
         return coerce(expr, target, context, position)
 
     def settle(self, expr: Expr) -> Expr:
         """`expr` with its type decided: what is still unknown is text."""
         return self.coerce(expr, TEXT) if expr.type.name == "unknown" else expr
 
-    def unify(self, exprs: Sequence[Expr], construct: str, position: int = 0) -> tuple[tuple[Expr, ...], Type]:
-        """All `exprs` in their common type, and that type."""
-        wanted = common_type([expr.type for expr in exprs], construct, position)
-        if wanted.name == "unknown":
-            wanted = TEXT
+    def unify(
+        self, exprs: Sequence[Expr], construct: str, asts: Sequence[Ast | None] = ()
+    ) -> tuple[tuple[Expr, ...], Type]:
+        """All `exprs` in their common type, and that type. `asts` is where they are written."""
+        wanted = unified_type([expr.type for expr in exprs], construct, asts)
         return tuple(self.coerce(expr, wanted) for expr in exprs), wanted
+
+
+def unified_type(types: Sequence[Type], construct: str, asts: Sequence[Ast | None]) -> Type:
+    """The common type, text if nothing is typed. The first expression that does not fit is blamed."""
+    try:
+        wanted = common_type(types, construct)
+    except SqlError as error:
+        raise error.at(_misfit(types, construct, asts)) from None
+    return TEXT if wanted.name == "unknown" else wanted
+
+
+def _misfit(types: Sequence[Type], construct: str, asts: Sequence[Ast | None]) -> int:
+    for count in range(2, len(types) + 1):
+        try:
+            common_type(types[:count], construct)
+        except SqlError:
+            return start_of(asts[count - 1]) if asts else 0
+    return 0
 
 
 def bind_expression(
@@ -133,11 +158,4 @@ def bind_expression(
     expr = binder.bind(ast)
     if target is None:
         return binder.settle(expr)
-    return binder.coerce(expr, target, "assignment", position_of(ast))
-
-
-def null_of(type_: Type) -> Literal:
-    return Literal(None, type_)
-
-
-__all__ = ["UNKNOWN", "ExpressionBinder", "UndefinedColumn", "bind_expression", "exp", "null_of"]
+    return binder.coerce(expr, target, "assignment", start_of(ast))

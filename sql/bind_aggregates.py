@@ -9,9 +9,10 @@ from ..operators.functions.aggregates import AGGREGATES, AggregateFunction
 from ..storage.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
 from .bind_columns import RowExpr
 from .bind_results import result_type
-from .dialect import FunctionCall, position_of
+from .dialect import FunctionCall
 from .environment import FILTER
 from .intermediate import AggregateExpr, Direction
+from .positions import start_of
 from .resolve import resolve_function
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ def bind_aggregate(binder: ExpressionBinder, call: FunctionCall) -> Expr:
     function, args = choose_aggregate(inner, call, order)
     if call.distinct and any(expr not in args for expr in order):
         words = "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
-        raise InvalidColumnReference(words, position=call.position)
-    condition = inner.within(clause=FILTER).boolean(call.filter, "FILTER") if call.filter is not None else None
+        raise InvalidColumnReference(words, position=start_of(call.order and call.order.expressions[0].this))
+    condition = (
+        inner.within(clause=FILTER).boolean(call.filter, "FILTER") if call.filter is not None else None
+    )
     if function.within_group:
         order = args[len(args) - len(order) :]
     type_ = result_type(function, tuple(arg.type for arg in args))
@@ -87,6 +90,3 @@ def _refuse_outer(aggregate: AggregateExpr, call: FunctionCall) -> None:
     if outer and not any(isinstance(part, ColumnRef) for part in parts):
         words = "an aggregate of an outer query's columns inside a subquery is not supported"
         raise FeatureNotSupported(words, position=call.position)
-
-
-__all__ = ["bind_aggregate", "bind_order", "choose_aggregate", "direction", "position_of"]

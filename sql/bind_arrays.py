@@ -12,6 +12,7 @@ from ..storage.types import INT4, TEXT, array_of, format_type
 from .bind_conditions import call_function
 from .bind_operators import call_operator
 from .dialect import position_of
+from .positions import start_of
 
 if TYPE_CHECKING:
     from .bind import Ast, ExpressionBinder
@@ -35,7 +36,7 @@ def bind_array(binder: ExpressionBinder, ast: Ast) -> Expr:
             position=position_of(ast),
             hint="Explicitly cast to the desired type, for example ARRAY[]::integer[].",
         )
-    items, element = binder.unify(binder.bind_all(ast.expressions), "ARRAY", position_of(ast))
+    items, element = binder.unify(binder.bind_all(ast.expressions), "ARRAY", ast.expressions)
     if element.element is not None:
         raise FeatureNotSupported("multidimensional arrays are not supported", position=position_of(ast))
     return ArrayExpr(items, array_of(element))
@@ -59,7 +60,7 @@ def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
         return call_operator(binder, "->", base, _json_key(binder, subscript), position)
     if base.type.element is None:
         message = f"cannot subscript type {format_type(base.type)} because it does not support subscripting"
-        raise DatatypeMismatch(message, position=position)
+        raise DatatypeMismatch(message, position=start_of(ast.this))
     if not isinstance(subscript, exp.Slice):
         return call_function(binder, ELEMENT, (base, _index(binder, subscript)), position)
     if subscript.this is None or subscript.expression is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ..operators.expr import Expr
-from ..storage.errors import FeatureNotSupported, SqlError, SyntaxFault, UndefinedColumn
+from ..storage.errors import FeatureNotSupported, SyntaxFault, UndefinedColumn, WrongObjectType
 from ..storage.types import RECORD, Type
 from .dialect import position_of
 from .scope import ScopeColumn, outward
@@ -44,7 +44,7 @@ def find_column(binder: ExpressionBinder, ast: Ast) -> tuple[Expr, ScopeColumn] 
 
 def bind_column(binder: ExpressionBinder, ast: Ast) -> Expr:
     if isinstance(ast.this, exp.Star):
-        raise SyntaxFault("row expansion via \"*\" is not supported here", position=position_of(ast))
+        raise SyntaxFault('row expansion via "*" is not supported here', position=position_of(ast))
     found = find_column(binder, ast)
     if found is None:
         return _whole_row(binder, ast)
@@ -84,17 +84,10 @@ def bind_field(binder: ExpressionBinder, ast: Ast) -> Expr:
 
 def field_of(binder: ExpressionBinder, base: Ast, name: str, position: int) -> Expr:
     """Field `name` of the row value `base`. Raises 42703 or 42809."""
-    from .bind_functions import result_field
-
-    found = result_field(binder, base, name)
-    if found is not None:
-        return found
     row = binder.bind(base)
     if not isinstance(row, RowExpr):
-        error: SqlError = UndefinedColumn(
-            f'column notation .{name} applied to type {row.type}, which is not a composite type', position=position
-        )
-        raise error
+        words = f"column notation .{name} applied to type {row.type}, which is not a composite type"
+        raise WrongObjectType(words, position=position)
     if name not in row.names:
         raise UndefinedColumn(f'column "{name}" not found in data type record', position=position)
     return row.args[row.names.index(name)]

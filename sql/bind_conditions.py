@@ -57,7 +57,7 @@ def _distinct(binder: ExpressionBinder, left: Expr, right: Expr, position: int) 
     equal = call_operator(binder, "=", left, right, position)
     left, right = equal.children
     if left.type != right.type:
-        left, right = binder.unify((left, right), "IS DISTINCT FROM", position)[0]
+        left, right = binder.unify((left, right), "IS DISTINCT FROM")[0]
     return IsDistinct(left, right)
 
 
@@ -135,22 +135,20 @@ def bind_similar(binder: ExpressionBinder, ast: Ast) -> Expr:
     return call_operator(binder, symbol, binder.bind(ast.this), pattern, position)
 
 
-def call_function(
-    binder: ExpressionBinder, name: str, args: tuple[Expr, ...], position: int = 0
-) -> Expr:
+def call_function(binder: ExpressionBinder, name: str, args: tuple[Expr, ...], position: int = 0) -> Expr:
     """A plain scalar function by name, its arguments bound already."""
     from ..operators.expr import Call
 
     found = resolve_function(name, [arg.type for arg in args], SCALARS.get(name, ()), position)
     coerced = tuple(
-        binder.coerce(arg, target, "implicit", position) for arg, target in zip(args, found.targets, strict=True)
+        binder.coerce(arg, target, "implicit", position)
+        for arg, target in zip(args, found.targets, strict=True)
     )
     return Call(found.function, coerced, result_type(found.function, tuple(a.type for a in coerced)))
 
 
 def bind_case(binder: ExpressionBinder, ast: Ast) -> Expr:
     inner = binder.within(conditional="CASE")
-    position = position_of(ast)
     subject = inner.bind(ast.this) if ast.this is not None else None
     conditions: list[Expr] = []
     results: list[Expr] = []
@@ -163,7 +161,8 @@ def bind_case(binder: ExpressionBinder, ast: Ast) -> Expr:
         results.append(inner.bind(branch.args["true"]))
     default = ast.args.get("default")
     otherwise = inner.bind(default) if default is not None else Literal(None, UNKNOWN)
-    unified, type_ = inner.unify((otherwise, *results), "CASE", position)
+    asts = (default, *(branch.args["true"] for branch in ast.args["ifs"]))
+    unified, type_ = inner.unify((otherwise, *results), "CASE", asts)
     return Case(tuple(conditions), unified[1:], unified[0], type_)
 
 

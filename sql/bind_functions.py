@@ -11,7 +11,7 @@ from ..operators.expr import Call, Case, Cast, Coalesce, Expr, Literal, Now
 from ..operators.functions.aggregates import AGGREGATES
 from ..operators.functions.registry import SCALARS, TABLE_FUNCTIONS, TableFunction
 from ..operators.window_functions import WINDOW_FUNCTIONS
-from ..storage.errors import FeatureNotSupported, UndefinedFunction, WrongObjectType
+from ..storage.errors import FeatureNotSupported, InvalidSchemaName, UndefinedFunction, WrongObjectType
 from ..storage.types import DATE, REGTYPE, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Type, format_type, type_by_name
 from .bind_aggregates import bind_aggregate
 from .bind_columns import RowExpr
@@ -35,6 +35,8 @@ def bind_call(binder: ExpressionBinder, ast: Ast) -> Expr:
     if call is None:
         raise FeatureNotSupported("this expression is not supported here", position=position_of(ast))
     if call.schema not in FUNCTION_SCHEMAS:
+        if binder.environment.catalog.schema(call.schema) is None:
+            raise InvalidSchemaName(f'schema "{call.schema}" does not exist', position=position_of(ast))
         types = [arg.type for arg in binder.bind_all(call.args)]
         raise missing_function(f"{call.schema}.{call.name}", types, call.position)
     if call.window is not None:
@@ -60,13 +62,13 @@ def missing_function(name: str, types: list[Type], position: int) -> UndefinedFu
 def _refuse_aggregate_syntax(call: FunctionCall) -> None:
     """What only aggregates may have. Raises 42809."""
     marks = (
-        (call.star, "{name}(*) specified"), (call.distinct, "DISTINCT specified"),
+        (call.distinct, "DISTINCT specified"),
         (call.order is not None, "ORDER BY specified"), (call.filter is not None, "FILTER specified"),
         (call.within_group is not None, "WITHIN GROUP specified"),
     )  # fmt: skip
     for present, words in marks:
         if present:
-            message = f"{words.format(name=call.name)}, but {call.name} is not an aggregate function"
+            message = f"{words}, but {call.name} is not an aggregate function"
             raise WrongObjectType(message, position=call.position)
 
 
@@ -103,7 +105,9 @@ def coerce_args(
 ) -> tuple[Expr, ...]:
     """Each argument in the type its overload wants; an untyped one that may be anything is text."""
     return tuple(
-        binder.settle(arg) if target.name in ("any", "unknown") else binder.coerce(arg, target, "implicit", position)
+        binder.settle(arg)
+        if target.name in ("any", "unknown")
+        else binder.coerce(arg, target, "implicit", position)
         for arg, target in zip(args, targets, strict=True)
     )
 
@@ -138,14 +142,13 @@ def function_columns(function: TableFunction, args: tuple[Expr, ...]) -> tuple[t
     return declared if isinstance(declared, tuple) else declared(tuple(arg.type for arg in args))
 
 
-def result_field(binder: ExpressionBinder, base: Ast, name: str) -> Expr | None:
-    """`(row).field` where the base is an expression that needs special care; none does."""
-    return None
-
-
 def _of_rows(binder: ExpressionBinder, call: FunctionCall, args: tuple[Expr, ...]) -> Expr:
     """row_to_json(t) and its like: a JSON object of the row's fields."""
-    makers = {"row_to_json": "json_build_object", "to_json": "json_build_object", "to_jsonb": "jsonb_build_object"}
+    makers = {
+        "row_to_json": "json_build_object",
+        "to_json": "json_build_object",
+        "to_jsonb": "jsonb_build_object",
+    }
     row = args[0]
     if call.name not in makers or len(args) != 1 or not isinstance(row, RowExpr):
         raise missing_function(call.name, [arg.type for arg in args], call.position)
@@ -158,7 +161,7 @@ def _of_rows(binder: ExpressionBinder, call: FunctionCall, args: tuple[Expr, ...
 # Special forms.
 def _coalesce(binder: ExpressionBinder, call: FunctionCall) -> Expr:
     args = binder.within(conditional="COALESCE").bind_all(call.args)
-    unified, type_ = binder.unify(args, "COALESCE", call.position)
+    unified, type_ = binder.unify(args, "COALESCE", call.args)
     return unified[0] if len(unified) == 1 else Coalesce(unified, type_)
 
 
@@ -170,9 +173,8 @@ def _nullif(binder: ExpressionBinder, call: FunctionCall) -> Expr:
 
 
 def _extreme(binder: ExpressionBinder, call: FunctionCall) -> Expr:
-    args, type_ = binder.unify(binder.bind_all(call.args), call.name.upper(), call.position)
-    function = SCALARS[call.name][0]
-    return Call(function, args, type_)
+    args, type_ = binder.unify(binder.bind_all(call.args), call.name.upper(), call.args)
+    return Call(SCALARS[call.name][0], args, type_)
 
 
 def _grouping(binder: ExpressionBinder, call: FunctionCall) -> Expr:

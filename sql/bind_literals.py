@@ -43,7 +43,9 @@ def _numeric(value: Decimal) -> Literal:
 
 
 def bind_literal(binder: ExpressionBinder, ast: Ast) -> Expr:
-    return Literal(str(ast.this), UNKNOWN) if ast.args.get("is_string") else number(str(ast.this))
+    if not ast.args.get("is_string"):
+        return number(str(ast.this))
+    return binder.environment.note(Literal(str(ast.this), UNKNOWN), position_of(ast))
 
 
 def bind_boolean(binder: ExpressionBinder, ast: Ast) -> Expr:

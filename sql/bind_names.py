@@ -27,8 +27,6 @@ def _figure(ast: Ast) -> tuple[str, bool]:
     match ast:
         case exp.Cast():
             return _cast(ast)
-        case exp.Boolean():
-            return "bool", False
         case exp.Case():
             return _case(ast)
         case exp.Collate() | exp.Bracket():

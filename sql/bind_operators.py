@@ -74,9 +74,7 @@ def compare_rows(
     if not left:
         raise FeatureNotSupported("cannot compare rows of zero length", position=position)
     if symbol in ("=", "<>"):
-        pairs = tuple(
-            call_operator(binder, symbol, a, b, position) for a, b in zip(left, right, strict=True)
-        )
+        pairs = tuple(call_operator(binder, symbol, a, b, position) for a, b in zip(left, right, strict=True))
         if len(pairs) == 1:
             return pairs[0]
         return And(pairs) if symbol == "=" else Or(pairs)

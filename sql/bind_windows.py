@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from ..operators.expr import Expr
 from ..operators.functions.aggregates import AGGREGATES
 from ..operators.window import Bound, BoundKind, Frame, FrameUnit
@@ -40,12 +42,16 @@ def bind_window(binder: ExpressionBinder, call: FunctionCall) -> Expr:
     definition = inner.within(clause=WINDOW)
     partition_exprs = tuple(definition.settle(definition.bind(ast)) for ast in partition)
     order_exprs, directions = bind_order(definition, order)
-    condition = inner.within(clause=FILTER).boolean(call.filter, "FILTER") if call.filter is not None else None
+    condition = (
+        inner.within(clause=FILTER).boolean(call.filter, "FILTER") if call.filter is not None else None
+    )
     if call.name in WINDOW_FUNCTIONS:
         from .bind_functions import coerce_args
 
         args = inner.bind_all(call.args)
-        found = resolve_function(call.name, [a.type for a in args], WINDOW_FUNCTIONS[call.name], call.position)
+        found = resolve_function(
+            call.name, [a.type for a in args], WINDOW_FUNCTIONS[call.name], call.position
+        )
         function, args = found.function, coerce_args(inner, args, found.targets, call.position)
     else:
         function, args = choose_aggregate(inner, call, ())
@@ -101,20 +107,21 @@ def _definition(binder: ExpressionBinder, window: Ast) -> tuple[list[Ast], list[
             f'cannot override PARTITION BY clause of window "{base.name}"', position=position_of(base)
         )
     if items and inherited_order:
-        raise WindowingError(f'cannot override ORDER BY clause of window "{base.name}"', position=position_of(base))
+        raise WindowingError(
+            f'cannot override ORDER BY clause of window "{base.name}"', position=position_of(base)
+        )
     return inherited, items or inherited_order, spec or inherited_spec
 
 
 def _frame(binder: ExpressionBinder, spec: Ast, order: tuple[Expr, ...]) -> Frame:
     kind = str(spec.args["kind"]).upper()
     if kind == "SESSION" or spec.args.get("exclude"):
-        raise FeatureNotSupported(
-            "SESSION frames and EXCLUDE are not supported", position=position_of(spec)
-        )
+        raise FeatureNotSupported("SESSION frames and EXCLUDE are not supported", position=position_of(spec))
     unit = FrameUnit(kind.lower())
     start = _bound(binder, spec, "start", unit, order)
     end = _bound(binder, spec, "end", unit, order)
-    _check_frame(start.kind, end.kind, position_of(spec))
+    place = spec.args.get("end")
+    _check_frame(start.kind, end.kind, position_of(place if isinstance(place, exp.Expr) else spec))
     if unit is FrameUnit.GROUPS and not order:
         raise WindowingError("GROUPS mode requires an ORDER BY clause", position=position_of(spec))
     return Frame(unit, start, end)

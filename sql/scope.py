@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..operators.expr import ColumnRef, Expr, OuterColumn, rewrite_expr
-from ..storage.errors import AmbiguousColumn, SyntaxFault, UndefinedTable
+from ..storage.errors import AmbiguousColumn, InvalidColumnReference, SyntaxFault, UndefinedTable
 from ..storage.types import Type
 from .suggest import missing_column
 
@@ -71,6 +71,8 @@ class Scope:
     reachable: bool = True
     lateral_hint: bool = False
     """Whether marking the blocked FROM item LATERAL would make the items of this level reachable."""
+    outer_join: bool = False
+    """Not reachable because a RIGHT or FULL JOIN is between."""
 
     @property
     def levels(self) -> int:
@@ -90,9 +92,11 @@ class Scope:
         Raises AmbiguousColumn when the nearest level that has it has several.
         """
         for depth, scope in self.chain():
-            if not scope.reachable:
-                continue
             found = [c for item in scope.items if not item.merged for c in item.named(name)]
+            if not scope.reachable:
+                if found and scope.outer_join:
+                    raise self._through_outer_join(scope, name, position)
+                continue
             if len(found) > 1:
                 raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=position)
             if found:
@@ -102,9 +106,11 @@ class Scope:
     def item(self, alias: str, schema_name: str, position: int) -> tuple[int, ScopeItem]:
         """(depth, item) of the FROM item that goes by `alias`. Raises 42P01 as PostgreSQL words it."""
         for depth, scope in self.chain():
-            if not scope.reachable:
-                continue
             found = [i for i in scope.items if i.visible and _goes_by(i, alias, schema_name)]
+            if not scope.reachable:
+                if found and scope.outer_join:
+                    raise _outer_join_error(alias, position)
+                continue
             if len(found) > 1:
                 raise AmbiguousColumn(f'table reference "{alias}" is ambiguous', position=position)
             if found:
@@ -161,16 +167,28 @@ class Scope:
                     return self._unreachable_item(item, alias, scope, position)
         return UndefinedTable(f'missing FROM-clause entry for table "{alias}"', position=position)
 
-    def _unreachable_item(
-        self, item: ScopeItem, alias: str, scope: Scope, position: int
-    ) -> UndefinedTable:
+    def _through_outer_join(self, scope: Scope, name: str, position: int) -> InvalidColumnReference:
+        owner = next(item for item in scope.items if not item.merged and item.named(name))
+        return _outer_join_error(owner.alias, position)
+
+    def _unreachable_item(self, item: ScopeItem, alias: str, scope: Scope, position: int) -> UndefinedTable:
         message = f'invalid reference to FROM-clause entry for table "{alias}"'
         if item.alias != alias and item.visible and scope.reachable:
             hint = f'Perhaps you meant to reference the table alias "{item.alias}".'
             return UndefinedTable(message, position=position, hint=hint)
         detail = f'There is an entry for table "{item.alias}", but it cannot be referenced from this part of the query.'
-        hint = "To reference that table, you must mark this subquery with LATERAL." if scope.lateral_hint else ""
+        hint = (
+            "To reference that table, you must mark this subquery with LATERAL." if scope.lateral_hint else ""
+        )
         return UndefinedTable(message, position=position, detail=detail, hint=hint)
+
+
+def _outer_join_error(alias: str, position: int) -> InvalidColumnReference:
+    return InvalidColumnReference(
+        f'invalid reference to FROM-clause entry for table "{alias}"',
+        detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+        position=position,
+    )
 
 
 def _goes_by(item: ScopeItem, alias: str, schema_name: str) -> bool:

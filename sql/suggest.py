@@ -34,9 +34,7 @@ def missing_column(
     return UndefinedColumn(message, position=position, hint=hint)
 
 
-def nearest(
-    name: str, alias: str, items: Sequence[tuple[str, Sequence[str]]]
-) -> list[tuple[str, str]]:
+def nearest(name: str, alias: str, items: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:
     """The one or two (item, column) nearest to `alias.name`, or none."""
     best = DISTANCE_MAX + 1
     found: list[tuple[str, str]] = []
