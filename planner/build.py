@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..operators.materialize import Materialize
 from ..sql.catalog import Catalog
 from ..sql.entries import MaterializedView
-from ..sql.parse import parse_query
+from ..sql.parse import parse_select
 from .optimize import optimize
 from .translate import Query, translate_query
 
@@ -22,6 +22,6 @@ def view_plan(view: MaterializedView, catalog: Catalog) -> Materialize:
     Raises the SqlError of a definition that no longer binds.
     """
     query = translate_query(
-        parse_query(view.query), catalog, view.search_path, text=view.query, for_view=True
+        parse_select(view.query), catalog, view.search_path, text=view.query, for_view=True
     )
     return materialized(query, catalog)

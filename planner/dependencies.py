@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ..sql.catalog import Catalog
-from ..sql.entries import FIRST_OID
+from ..sql.catalog import FIRST_OID, Catalog
 
 
 def relations_named(ast: exp.Expr, catalog: Catalog, search_path: Sequence[str]) -> frozenset[int]:

@@ -132,8 +132,9 @@ def _bound_by_equalities(node: Filter, domain: Domain) -> list[Expr] | None:
         if sides is None:
             continue
         for one, other in (sides, sides[::-1]):
-            outer = isinstance(one, OuterColumn) and one.depth == 1
-            if outer and one.type.arrow == other.type.arrow and not _reads_outer(other):
+            if not isinstance(one, OuterColumn) or one.depth != 1 or _reads_outer(other):
+                continue
+            if one.type.arrow == other.type.arrow:
                 found.setdefault(one.index, other)
     if any(i not in found for i in domain.positions):
         return None
@@ -163,7 +164,7 @@ def _aggregate(node: Aggregate, domain: Domain) -> Node:
     groups = tuple(_resolved(e, domain, width) for e in node.groups)
     calls = tuple(_resolved_call(call, domain, width) for call in node.calls)
     count = len(node.groups)
-    names = (*node.names[:count], *domain.schema.names, *node.names[count:])
+    names = (*node.names, *domain.schema.names)
     grouped = Aggregate(below, groups + _domain_columns(domain, width), calls, names)
     if node.groups:
         order = [*range(count), *range(count + size, count + size + len(calls)), *range(count, count + size)]
@@ -187,7 +188,7 @@ def _row_for_every_d(node: Aggregate, grouped: Aggregate, domain: Domain) -> Nod
         if call.function.name == "count":
             value = Coalesce((value, Literal(0, call.type)), call.type)
         values.append(value)
-    return Project(joined, (*values, *keys), (*node.names, *domain.schema.names))
+    return Project(joined, (*values, *keys), (*node.schema.names, *domain.schema.names))
 
 
 def _join(node: Join, domain: Domain) -> Node:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..operators.evaluate import evaluate
 from ..operators.node import EpochContext
-from ..planner.checks import bound_checks
+from ..planner.defaults import bound_checks
 from ..sql.entries import Table
 from ..storage.errors import CheckViolation, NotNullViolation
 from ..storage.textform import TextSettings, format_text

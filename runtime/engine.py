@@ -40,8 +40,6 @@ class EngineLimits:
 
     epoch_interval_ms: int = 0
     epoch_rows_max: int = 100_000
-    checkpoint_interval_s: float = 30
-    checkpoint_log_bytes: int = 256 << 20
 
 
 class Engine:
@@ -56,7 +54,6 @@ class Engine:
         self._condition = threading.Condition()
         self._stopping = False
         self._sources: dict[str, ReadAhead] = {}
-        self._checkpoint_at = time.monotonic()
         self.listeners: list[Callable[[Published], None]] = []
         self.published: Published = state.publish(state.storage.epoch, self._now(), None, ())
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -100,7 +97,6 @@ class Engine:
                 return
             started = time.monotonic()
             self._run_works(works)
-            self._maybe_checkpoint()
             rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)
             if rest > 0:
                 time.sleep(rest)
@@ -109,9 +105,7 @@ class Engine:
         """The works of the next epoch, possibly none when a source has records; None to stop."""
         with self._condition:
             while not self._works and not self._stopping and not self._source_ready():
-                self._condition.wait(SOURCE_POLL_S if self._sources else self.limits.checkpoint_interval_s)
-                if self._checkpoint_due():
-                    break
+                self._condition.wait(SOURCE_POLL_S if self._sources else None)
             if self._stopping:
                 return None
             works: list[Work] = []
@@ -257,12 +251,3 @@ class Engine:
         """µs since 1970, never going back: a clock set back does not turn time around."""
         self._time_us = max(self._clock_us(), self._time_us + 1)
         return self._time_us
-
-    def _checkpoint_due(self) -> bool:
-        return time.monotonic() - self._checkpoint_at >= self.limits.checkpoint_interval_s
-
-    def _maybe_checkpoint(self) -> None:
-        grown = self.state.storage.log_bytes >= self.limits.checkpoint_log_bytes
-        if grown or self._checkpoint_due():
-            self._checkpoint_at = time.monotonic()
-            self.state.storage.checkpoint()

@@ -53,6 +53,8 @@ class Epoch:
         self._offsets_before = dict(state.offsets)
         self.definitions: list[Definition] = []
         self.touched: set[str] = set()
+        self._handed_over = False
+        """Whether the storage has ended the epoch itself: it rolls back a commit that fails."""
 
     def read_context(self) -> ReadContext:
         return ReadContext(EpochContext(self.number, self.context.now_us))
@@ -151,6 +153,7 @@ class Epoch:
         self._write_sequences()
         if self.catalog is not self._catalog_before:
             self._write_catalog()
+        self._handed_over = True
         self.state.storage.commit(self._offsets)
 
     def _step(self) -> None:
@@ -164,7 +167,8 @@ class Epoch:
     def abandon(self) -> None:
         """Undoes everything since the epoch began."""
         state = self.state
-        state.storage.rollback()
+        if not self._handed_over:
+            state.storage.rollback()
         state.catalog = self._catalog_before
         state.offsets = self._offsets_before
         if self.definitions:
@@ -177,7 +181,7 @@ class Epoch:
 
     def _write_errors(self) -> None:
         for error in self.errors:
-            relation, _, operator = error.operator.partition("/")
+            relation, _, operator = error.operator.partition(": ")
             texts = _row_texts(error.rows)
             oid = int(relation[1:]) if relation[1:].isdigit() else 0
             rows = [(oid, operator, error.code, error.message, "", text) for text in texts]

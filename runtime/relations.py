@@ -6,7 +6,7 @@ relation is computed from the catalogue and live facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,8 +18,9 @@ from ..operators.scan import Scan
 from ..operators.zset import ZSet, concat
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
-from ..sql.entries import Relation, Source, Table
+from ..sql.entries import Relation, Source, SystemRelation, Table
 from ..sql.system import SystemContext, system_rows
+from ..sql.system.registry import Rows
 from ..storage.schema import Schema
 from .source import Connectors, SourceReader
 
@@ -30,7 +31,7 @@ class ReadContext:
 
     context: EpochContext
     search_path: tuple[str, ...] = ("public",)
-    live: Mapping[str, object] = field(default_factory=dict)
+    live: Mapping[str, Callable[[], Rows]] = field(default_factory=dict)
     """Providers of live facts (sessions, sources, progress) by name, for system relations."""
 
     def entry(self, catalog: Catalog, relation: str) -> Relation:
@@ -63,6 +64,7 @@ def relation_rows(
     entry = read.entry(catalog, scan.relation)
     if isinstance(entry, Source):
         return replay(entry, offsets, connectors)
+    assert isinstance(entry, SystemRelation), scan.relation
     return ZSet.inserts(scan.schema_, system_rows(entry, read.system(catalog)))
 
 

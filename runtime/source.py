@@ -77,7 +77,7 @@ class Connector(Protocol):
         """The columns the source has of its own, None when the statement must declare them."""
         ...
 
-    def open(self, schema: Schema, options: Mapping[str, str], format_: Mapping[str, str]) -> SourceReader:
+    def open(self, schema: Schema, options: Mapping[str, str]) -> SourceReader:
         """A reader for the relation's columns. Raises SqlError on a bad or unknown option, with a hint."""
         ...
 

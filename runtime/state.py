@@ -56,11 +56,11 @@ class State:
     row_ids: dict[str, int] = field(default_factory=dict)
     """The next hidden row id of each table that has them."""
 
-    def table(self, name: str, spec: TableSpec) -> StateTable:
+    def table(self, suffix: str, spec: TableSpec) -> StateTable:
         """A state table, new or recovered (`OpenContext`); those of relations can be read by anyone."""
-        table = self.storage.table(name, spec)
-        if self.catalog.by_id(name) is not None or name.startswith("system/"):
-            self.tables[name] = table
+        table = self.storage.table(suffix, spec)
+        if self.catalog.by_id(suffix) is not None:
+            self.tables[suffix] = table
         return table
 
     def content(self, scan: Scan, read: ReadContext) -> ZSet:

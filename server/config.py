@@ -34,7 +34,6 @@ class Config:
     epoch_interval_ms: int = _setting(0, "shortest time between two epochs; 0 starts one at once")  # pyright: ignore[reportAssignmentType]
     epoch_rows_max: int = _setting(100_000, "source rows taken into one epoch")  # pyright: ignore[reportAssignmentType]
     checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]
-    checkpoint_log_mb: int = _setting(256, "log written since the last checkpoint that starts one")  # pyright: ignore[reportAssignmentType]
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
     log_level: str = _setting("info", "debug, info, warning or error")  # pyright: ignore[reportAssignmentType]
 

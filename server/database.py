@@ -13,7 +13,7 @@ from ..operators import functions
 from ..runtime.engine import Engine, EngineLimits
 from ..runtime.recovery import recover
 from ..runtime.source import Connectors
-from ..storage.commit import Storage
+from ..storage.commit import Storage, StorageLimits
 from . import (
     run_copy,
     run_cursor,
@@ -67,15 +67,12 @@ class Database:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.config = config
         self.connectors = connectors
-        storage = Storage.open(config.data_path, config.log_path)
+        limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
+        storage = Storage.open(config.data_path, config.log_path, limits=limits)
         state = recover(storage, connectors, self.clock_us())
-        limits = EngineLimits(
-            config.epoch_interval_ms,
-            config.epoch_rows_max,
-            config.checkpoint_interval_s,
-            config.checkpoint_log_mb << 20,
+        self.engine = Engine(
+            state, EngineLimits(config.epoch_interval_ms, config.epoch_rows_max), self.clock_us
         )
-        self.engine = Engine(state, limits, self.clock_us)
         self.readers = ThreadPoolExecutor(config.read_threads, thread_name_prefix="reader")
         self.prepared = PreparedCache()
         self.clients: dict[int, Client] = {}

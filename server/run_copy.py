@@ -145,7 +145,7 @@ def _copy_in(client: Client, statement: st.Copy, options: CopyOptions) -> Result
         raise FeatureNotSupported("COPY ... WHERE is not supported")
     positions = _positions(entry.name, entry.schema, [c.name for c in statement.columns])
     columns = tuple(ResultColumn(entry.schema[i].name, entry.schema[i].type) for i in positions)
-    incoming = TableCopy(client, entry, positions, columns)
+    incoming = TableCopy(client, entry, positions, columns, entry.name)
     return Result("COPY {rows}", columns=None, copy=CopyDirection.IN, copy_options=options, copy_in=incoming)
 
 
@@ -157,11 +157,8 @@ class TableCopy:
     table: Table
     positions: list[int]
     columns: tuple[ResultColumn, ...]
+    relation: str
     pieces: list[ZSet] = field(default_factory=list)
-
-    @property
-    def relation(self) -> str:
-        return self.table.name
 
     def write(self, rows: list[pa.Array]) -> None:
         read = self.client.read_context()

@@ -21,13 +21,13 @@ def merge_projects(node: Node, catalog: Catalog) -> Node:
 def _merged(node: Project) -> Node:
     inner = node.input
     if isinstance(inner, Project) and _cheap(node, inner):
-        exprs = tuple(rewrite_expr(expr, lambda e: _inlined(e, inner)) for expr in node.exprs)
+        exprs = tuple(_inlined(expr, inner) for expr in node.exprs)
         node = Project(inner.input, exprs, node.names, node.hidden)
     return node.input if _is_identity(node) else node
 
 
 def _inlined(expr: Expr, inner: Project) -> Expr:
-    return inner.exprs[expr.index] if isinstance(expr, ColumnRef) else expr
+    return rewrite_expr(expr, lambda e: inner.exprs[e.index] if isinstance(e, ColumnRef) else e)
 
 
 def _cheap(node: Project, inner: Project) -> bool:

@@ -119,9 +119,8 @@ def _aggregate(node: Aggregate, needed: set[int]) -> tuple[Node, Positions]:
         for call in calls
     )
     groups = tuple(_moved(e, positions) for e in node.groups)
-    names = node.names and (*node.names[:count], *(node.names[count + i] for i in kept))
     after = {i: i for i in range(count)} | {count + old: count + new for new, old in enumerate(kept)}
-    return replace(node, input=below, groups=groups, calls=moved, names=names), after
+    return replace(node, input=below, groups=groups, calls=moved), after
 
 
 def _join(node: Join, needed: set[int]) -> tuple[Node, Positions]:

@@ -136,14 +136,14 @@ def _counted(subquery: Subquery, outer: int) -> Node:
         case SubqueryKind.SCALAR:
             return SingleRow(query)
         case SubqueryKind.EXISTS:
-            return Aggregate(query, (), (_count(None),), ("count",))
+            return Aggregate(query, (), (_count(None),))
         case SubqueryKind.ARRAY:
             return _array(query)
         case SubqueryKind.ANY | SubqueryKind.ALL:
             test = _test_inside(subquery, outer)
             wanted = IsTruth(test, subquery.kind is SubqueryKind.ANY)
             calls = (_count(wanted), _count(IsNull(test)))
-            return Aggregate(query, (), calls, ("matches", "nulls"))
+            return Aggregate(query, (), calls)
 
 
 def _unnest_inside(query: Node) -> Node:
@@ -172,7 +172,7 @@ def _array(query: Node) -> Node:
     function = aggregate_function("array_agg", (column.type,))
     type_ = function.result_type((column.type,))
     call = AggregateCall(function, (argument,), type_, "array", order=order)
-    return Aggregate(source, (), (call,), ("array",))
+    return Aggregate(source, (), (call,))
 
 
 def _value(subquery: Subquery, columns: Sequence[Expr]) -> Expr:
