@@ -80,6 +80,13 @@ class Cursor:
         self.i = i + len(sequence)
         return True
 
+    def accept_start(self, *sequence: str, of: int = 1) -> bool:
+        """Takes these words if the first `of` come next; the others must follow then."""
+        if not self.at(*sequence[:of]):
+            return False
+        self.expect(*sequence)
+        return True
+
     def accept_any(self, *words: str) -> str:
         """Takes the next word if it is one of these, and gives it; else ""."""
         word = self.words[self.i]
@@ -99,13 +106,17 @@ class Cursor:
 
     def fail(self, ahead: int = 0) -> NoReturn:
         """Raises the syntax error at the current token (or one further on)."""
+        self.complain("syntax error", ahead)
+
+    def complain(self, what: str, ahead: int = 0) -> NoReturn:
+        """Raises a SyntaxFault `what at or near "token"`."""
         index = min(self.i + ahead, len(self.kinds) - 1)
         start, end = self.starts[index], self.ends[index]
         if self.kinds[index] == END:
             if self.text[start : start + 1] != ";":
-                raise SyntaxFault("syntax error at end of input", position=start + 1)
+                raise SyntaxFault(f"{what} at end of input", position=start + 1)
             end = start + 1
-        raise SyntaxFault(f'syntax error at or near "{self.text[start:end]}"', position=start + 1)
+        raise SyntaxFault(f'{what} at or near "{self.text[start:end]}"', position=start + 1)
 
     # Names.
     def is_name(self, forbidden: frozenset[str] = NOT_COLUMN, ahead: int = 0) -> bool:

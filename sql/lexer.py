@@ -13,13 +13,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..storage.errors import InvalidEscape, SyntaxFault
+from ..storage.errors import SyntaxFault
 from .strings import decode_escapes, decode_unicode
 
 END, WORD, QUOTED, STRING, NUMBER, PARAMETER, SYMBOL, BITS, HEX, LITERALS = range(10)
 """Kinds of tokens. LITERALS stands for a whole VALUES list that was read elsewhere."""
 
 IDENTIFIER_BYTES_MAX = 63
+
+LOOKAHEAD = 4
+"""How many END tokens there are, so that looking ahead of the last token needs no care."""
 
 _WORD = r"[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*"
 _TAG = r"\$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?\$"
@@ -45,12 +48,13 @@ _NAME = re.compile(r'[^"]*(?:""[^"]*)*"')
 _CONTINUED = re.compile(r"(?:[ \t\f\v]|--[^\r\n]*)*[\r\n](?:[ \t\r\n\f\v]|--[^\r\n]*[\r\n])*'")
 _COMMENT_PART = re.compile(r"/\*|\*/")
 _UESCAPE = re.compile(r"\s+uescape\s+'([^'])'", re.IGNORECASE)
+_BASES = {"0x": "hexadecimal", "0o": "octal", "0b": "binary"}
 _JUNK = re.compile(r"[A-Za-z_\x80-\U0010ffff]")
 
 
 @dataclass(slots=True)
 class Tokens:
-    """Parallel lists; the last token is END. `starts` and `ends` are 0-based character offsets.
+    """Parallel lists; the last `LOOKAHEAD` tokens are END. `starts` and `ends` are 0-based character offsets.
 
     `words[i]` is what keywords are compared with: the folded word or the symbol, "" for all else;
     so a string or a quoted name is never taken for a keyword. `values[i]` is the content.
@@ -70,13 +74,20 @@ class Tokens:
         self.starts.append(start)
         self.ends.append(end)
 
+    def drop(self) -> None:
+        """Takes the last token away."""
+        for items in (self.kinds, self.words, self.values, self.starts, self.ends):
+            items.pop()
+
 
 def lex(text: str, begin: int = 0, end: int | None = None, into: Tokens | None = None) -> Tokens:
     """The tokens of `text[begin:end]`. Raises SyntaxFault with its position in `text`.
 
-    With `into` they are put behind the tokens already there (which must not end with END).
+    With `into` they are put behind the tokens already there, in place of their END.
     """
     tokens = into or Tokens(text)
+    while into and into.kinds[-1] == END:
+        into.drop()
     stop = len(text) if end is None else end
     kinds, words, values, starts, ends = (
         tokens.kinds.append, tokens.words.append, tokens.values.append, tokens.starts.append,
@@ -106,7 +117,8 @@ def lex(text: str, begin: int = 0, end: int | None = None, into: Tokens | None =
         starts(position)
         ends(following)
         position = following
-    tokens.add(END, "", "", stop, stop)
+    for _ in range(LOOKAHEAD):
+        tokens.add(END, "", "", stop, stop)
     return tokens
 
 
@@ -171,6 +183,9 @@ def _operator_length(symbol: str) -> int:
 def _check_junk(text: str, start: int, end: int, what: str = "numeric literal") -> None:
     if _JUNK.match(text, end):
         shown = text[start : end + 1]
+        base = _BASES.get(shown.lower())
+        if base:
+            raise SyntaxFault(f'invalid {base} integer at or near "{shown}"', position=start + 1)
         raise SyntaxFault(f'trailing junk after {what} at or near "{shown}"', position=start + 1)
 
 
@@ -237,7 +252,8 @@ def _unicode(tokens: Tokens, text: str, start: int, begin: int, stop: int) -> in
     if chosen:
         escape, end = chosen[1], chosen.end()
         if escape in "+'\" \t\r\n" or escape in "0123456789abcdefABCDEF":
-            raise InvalidEscape("invalid Unicode escape character", position=chosen.start(1))
+            at = chosen.start(1)
+            raise SyntaxFault(f"invalid Unicode escape character at or near \"'{escape}'\"", position=at)
     value = decode_unicode(raw, escape, begin)
     tokens.add(QUOTED if is_name else STRING, "", truncate(value) if is_name else value, start, end)
     return end

@@ -25,7 +25,7 @@ from . import (
 )
 from .cursor import Cursor
 from .dialect import Ast, position_of
-from .lexer import LITERALS, Tokens, lex
+from .lexer import END, LITERALS, Tokens, lex
 from .literals import scan_values
 from .parse_connector import option_list
 from .parse_type import parse_type
@@ -119,8 +119,8 @@ def _tokens(text: str, stop: int) -> Tokens:
         return lex(text, 0, stop)
     columns, end = scanned
     tokens = lex(text, 0, head.start(1))
-    for items in (tokens.kinds, tokens.words, tokens.values, tokens.starts, tokens.ends):
-        items.pop()
+    while tokens.kinds[-1] == END:
+        tokens.drop()
     tokens.add(LITERALS, "", columns, head.start(1), end)
     return lex(text, end, stop, into=tokens)
 

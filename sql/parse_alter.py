@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..storage.errors import FeatureNotSupported
 from .cursor import Cursor
-from .keywords import words
+from .keywords import RESERVED, words
 from .lexer import NUMBER, STRING
 from .parse_connector import option_list, option_value
 from .parse_session import parse_alter_system
@@ -41,6 +41,11 @@ from .statements import (
 )
 
 _ALTERED = words("table view source sink index schema sequence connection secret subscription")
+_UNALTERED = words(
+    """database role user group default function procedure aggregate routine type domain extension trigger
+    rule policy operator collation conversion language server foreign publication tablespace text event
+    statistics cluster network large"""
+)
 _DROPPED = _ALTERED | words(
     """database function aggregate procedure routine type domain role user group extension trigger rule
     policy owned operator cluster language cast server"""
@@ -82,7 +87,7 @@ def parse_alter(c: Cursor) -> Statement:
     if c.accept("system"):
         return parse_alter_system(c)
     if c.word not in _ALTERED and c.word != "materialized":
-        if not c.is_name():
+        if c.word not in _UNALTERED:
             c.fail()
         return skip(c, f"ALTER {c.word.upper()}")
     kind = object_kind(c, _ALTERED)
@@ -182,11 +187,11 @@ def _alter_column(c: Cursor) -> AlterAction:
         return AlterColumnNotNull(column, True)
     if c.accept("drop", "not", "null"):
         return AlterColumnNotNull(column, False)
-    if c.word in ("set", "drop", "add", "reset", "restart"):
+    if c.word in ("set", "drop", "add", "reset", "restart") and c.is_name(RESERVED, 1):
         raise FeatureNotSupported(
             f"ALTER COLUMN … {c.word.upper()} {c.ahead().upper()} is not supported", position=c.position
         )
-    return c.fail()
+    return c.fail(int(c.word in ("set", "drop", "add")))
 
 
 def _rename(c: Cursor) -> AlterAction:

@@ -8,6 +8,7 @@ from . import parse_expression
 from .cursor import Cursor
 from .lexer import NUMBER, STRING
 from .parse_cursor import Nested
+from .parse_session import session_value
 from .statements import ColumnName, Copy, ObjectName, Statement
 
 Columns = tuple[str, ...] | bool
@@ -78,7 +79,7 @@ def _option(c: Cursor, options: _Options) -> None:
     elif c.word in (",", ")"):
         options.texts[name] = "true"
     else:
-        options.texts[name] = c.label()
+        options.texts[name] = session_value(c)
 
 
 def _old_option(c: Cursor, options: _Options) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sqlglot import exp
+
 from . import parse_query
 from .cursor import Cursor
-from .keywords import NOT_COLUMN, words
+from .dialect import place
+from .keywords import words
 from .lexer import STRING
 from .parse_connector import merged, option_list, parse_format, parse_options
 from .parse_table import (
@@ -40,7 +43,7 @@ from .statements import (
 
 def parse_create(c: Cursor) -> Statement:
     c.expect("create")
-    or_replace = c.accept("or", "replace")
+    or_replace = c.accept_start("or", "replace")
     c.accept_any("global", "local")
     temporary = bool(c.accept_any("temp", "temporary"))
     c.accept("unlogged")
@@ -225,13 +228,16 @@ def _index_columns(c: Cursor) -> tuple[IndexColumn, ...]:
 
 
 def _index_column(c: Cursor) -> IndexColumn:
-    plain = c.is_name(NOT_COLUMN) and c.ahead() in (",", ")", "asc", "desc", "nulls", "collate")
-    name = str(c.values[c.i]) if plain else ""
-    if plain:
+    name = ""
+    if c.word == "(":
+        expression = parenthesised(c)
+    elif c.ahead() in ("(", "."):
         expression = sql_expression(c)
     else:
-        expression = parenthesised(c) if c.word == "(" else sql_expression(c)
-    if c.is_name() and c.word not in ("nulls",):
+        name, start = str(c.values[c.i]), c.start
+        column = place(exp.Column(this=c.identifier()), start)
+        expression = SqlExpression(column, c.since(start), start + 1)
+    if c.accept("collate") or (c.is_name() and c.word != "nulls"):
         c.object_name()
     descending = c.accept_any("asc", "desc") == "desc"
     return IndexColumn(name, expression, descending, parse_query.parse_nulls(c, descending))

@@ -159,9 +159,9 @@ def parse_truncate(c: Cursor) -> Statement:
     names = [_truncated(c)]
     while c.accept(","):
         names.append(_truncated(c))
-    restart = c.accept("restart", "identity")
+    restart = c.accept_start("restart", "identity")
     if not restart:
-        c.accept("continue", "identity")
+        c.accept_start("continue", "identity")
     cascade = c.accept_any("cascade", "restrict") == "cascade"
     return Truncate(tuple(names), restart, cascade)
 

@@ -73,7 +73,7 @@ def _level(c: Cursor) -> int:
     if not level:
         return RANGE if word == "not" and c.ahead() in _NOT_RANGE else 0
     if word == "at":
-        return level if c.at("at", "time", "zone") or c.at("at", "local") else 0
+        return level if c.ahead() in ("time", "local") else 0
     return level if word != "operator" or c.ahead() == "(" else 0
 
 

@@ -8,8 +8,8 @@ from ..storage.errors import FeatureNotSupported
 from . import parse_expression, parse_function, parse_query
 from .cursor import Cursor
 from .dialect import Ast, place
-from .keywords import NOT_COLUMN, NOT_FUNCTION
-from .lexer import NUMBER, STRING, WORD
+from .keywords import NOT_COLUMN, NOT_FUNCTION, TYPE_OR_FUNCTION
+from .lexer import END, NUMBER, STRING, WORD
 
 _JOINS = frozenset({"join", "inner", "left", "right", "full", "cross", "natural", "asof"})
 _HINTS = frozenset({"distinct", "aggregate", "limit"})
@@ -105,6 +105,8 @@ def _primary(c: Cursor) -> Ast:
         return _rows_from(c)
     if _is_call(c):
         return _function(c)
+    if c.word in TYPE_OR_FUNCTION and c.kind == WORD:
+        c.fail(1)
     only = c.accept("only")
     table = parse_relation_name(c) if not (only and c.word == "(") else _only(c)
     if only:
@@ -132,7 +134,7 @@ def _is_call(c: Cursor) -> bool:
     if c.kinds[c.i] == WORD and c.ahead() == "(":
         return c.word in ("coalesce", "cast") or c.is_name(NOT_FUNCTION)
     index = c.i
-    while c.words[index + 1] == ".":
+    while c.words[index + 1] == "." and c.kinds[index + 2] != END:
         index += 2
     return c.words[index + 1] == "(" and c.is_name(NOT_FUNCTION)
 
@@ -229,13 +231,13 @@ def _alias(c: Cursor, item: Ast, definitions: bool = False) -> None:
     if c.word == "as" and not _is_as_of(c):
         c.i += 1
         if definitions and c.at("("):
-            item.set("alias", place(exp.TableAlias(columns=_columns(c)), start))
+            item.set("alias", place(exp.TableAlias(columns=parse_query.typed_columns(c)), start))
             return
     elif not c.is_name(NOT_COLUMN) or _is_clause(c):
         return
     alias = place(exp.TableAlias(this=c.identifier()), start)
     if c.word == "(":
-        alias.set("columns", _columns(c))
+        alias.set("columns", _columns(c) if definitions else parse_query.identifiers(c))
     item.set("alias", alias)
 
 

@@ -10,7 +10,7 @@ from . import parse_expression, parse_primary, parse_query
 from .cursor import Cursor
 from .dialect import Ast, place
 from .keywords import COLUMN_NAME, NOT_FUNCTION, words
-from .lexer import QUOTED, STRING
+from .lexer import QUOTED, STRING, WORD
 from .parse_type import parse_type
 
 BARE = words(
@@ -20,7 +20,6 @@ BARE = words(
 """Functions called without parentheses."""
 
 _PRECISE = frozenset({"current_time", "current_timestamp", "localtime", "localtimestamp"})
-_PLAIN_SPECIAL = frozenset({"coalesce", "greatest", "least", "nullif", "grouping"})
 _FIELD_WORDS = frozenset({"year", "month", "day", "hour", "minute", "second"})
 
 
@@ -38,6 +37,8 @@ def parse_call(c: Cursor) -> Ast:
         return special(c)
     if c.word in _PRECISE and c.ahead() == "(":
         return _precise(c)
+    if c.word in BARE - {"current_schema"} and c.kind == WORD:
+        c.fail(1)
     return _behind(c, _plain_call(c))
 
 
@@ -49,7 +50,7 @@ def _plain_call(c: Cursor) -> Ast:
         schema.append(c.identifier())
         c.expect(".")
     name_start = c.start
-    forbidden = frozenset[str]() if schema else NOT_FUNCTION - _PLAIN_SPECIAL
+    forbidden = frozenset[str]() if schema else NOT_FUNCTION
     if not c.is_name(forbidden):
         c.fail(int(c.word in COLUMN_NAME))
     call = exp.Anonymous(this=c.name(forbidden), expressions=[])
@@ -109,13 +110,12 @@ def _behind(c: Cursor, call: Ast) -> Ast:
     meta = call._meta
     if meta:
         start = meta["start"]
-    if c.word == "within" and c.ahead() == "group":
-        c.i += 2
-        c.expect("(")
+    if c.accept("within"):
+        c.expect("group", "(")
         call = place(exp.WithinGroup(this=call, expression=parse_query.parse_order(c)), start)
         c.expect(")")
-    if c.word == "filter" and c.ahead() == "(":
-        c.i += 2
+    if c.accept("filter"):
+        c.expect("(")
         position = c.start
         c.expect("where")
         where = place(exp.Where(this=parse_expression.parse_expression(c)), position)
@@ -305,6 +305,25 @@ def _trim(c: Cursor) -> Ast:
     return _call(name, args, start)
 
 
+def _list_call(c: Cursor) -> Ast:
+    """COALESCE, GREATEST, LEAST, GROUPING: plain lists, not empty."""
+    start, name = c.start, c.word
+    c.i += 2
+    args = parse_expression.parse_list(c)
+    c.expect(")")
+    return _call(name, args, start)
+
+
+def _nullif(c: Cursor) -> Ast:
+    start = c.start
+    c.i += 2
+    left = parse_expression.parse_expression(c)
+    c.expect(",")
+    right = parse_expression.parse_expression(c)
+    c.expect(")")
+    return _call("nullif", [left, right], start)
+
+
 def _collation_for(c: Cursor) -> Ast:
     start = c.start
     c.expect("collation")
@@ -328,4 +347,5 @@ def _normalize(c: Cursor) -> Ast:
 _SPECIAL: dict[str, Callable[[Cursor], Ast]] = {
     "cast": _cast, "extract": _extract, "position": _position, "substring": _substring,
     "overlay": _overlay, "trim": _trim, "normalize": _normalize, "collation": _collation_for,
+    "coalesce": _list_call, "greatest": _list_call, "least": _list_call, "grouping": _list_call, "nullif": _nullif,
 }  # fmt: skip

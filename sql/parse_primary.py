@@ -11,7 +11,7 @@ from ..storage.errors import SyntaxFault
 from . import parse_expression, parse_function, parse_query
 from .cursor import Cursor
 from .dialect import Ast, place
-from .keywords import NOT_COLUMN, NOT_FUNCTION
+from .keywords import NOT_COLUMN, NOT_FUNCTION, TYPE_OR_FUNCTION
 from .lexer import BITS, HEX, NUMBER, PARAMETER, QUOTED, STRING, WORD
 from .parse_type import KEYWORDS, interval_fields, parse_base, parse_type
 from .typename import TypeName
@@ -60,6 +60,7 @@ def _rare(c: Cursor, kind: int, start: int) -> Ast:
     return c.fail()
 
 
+_CONSTANTS = (exp.Literal, exp.Null, exp.Boolean, exp.Cast)
 _FOLLOWING = frozenset({"::", "[", "."})
 
 
@@ -70,7 +71,7 @@ def _postfix(c: Cursor, node: Ast) -> Ast:
         if word == "::":
             c.i += 1
             node = cast(node, parse_type(c), start)
-        elif word == "[" and not isinstance(node, exp.Literal):
+        elif word == "[" and not isinstance(node, _CONSTANTS):
             node = place(_subscript(c, node), start)
         elif word == "." and isinstance(node, (exp.Bracket, exp.Dot, exp.Subquery, exp.Column)):
             node = _field(c, node)
@@ -132,7 +133,7 @@ def _name(c: Cursor) -> Ast:
     if c.kinds[c.i] == WORD and c.words[c.i] in parse_function.BARE:
         return parse_function.parse_bare(c)
     if not c.is_name(NOT_COLUMN):
-        c.fail()
+        c.fail(int(c.words[c.i] in TYPE_OR_FUNCTION))
     start = c.start
     return place(exp.Column(this=c.identifier()), start)
 
@@ -153,6 +154,9 @@ def _qualified(c: Cursor) -> Ast:
     if c.accept("."):
         parts.append(place(exp.Star(), c.start))
         c.expect("*")
+        if c.word in (".", "["):
+            c.i += 2
+            c.complain('improper use of "*"')
     return _column(parts, start)
 
 

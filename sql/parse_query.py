@@ -291,23 +291,28 @@ def parse_nulls(c: Cursor, descending: bool) -> bool:
 
 
 def _tail(c: Cursor, query: Ast) -> None:
-    """ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order, each once."""
+    """ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order, each once.
+
+    What stood in parentheses may have had its own, which is another error than saying it twice here.
+    """
     if c.word == "order":
-        _set_once(c, query, "order", "ORDER BY", parse_order(c))
+        _set_once(query, "order", "ORDER BY", parse_order(c))
+    seen: set[str] = set()
     while c.word in _TAIL:
-        match c.word:
-            case "limit" | "fetch":
-                limit = _limit(c) if c.word == "limit" else _fetch(c, query)
-                _set_once(c, query, "limit", "LIMIT", limit)
-            case "offset":
-                _set_once(c, query, "offset", "OFFSET", _offset(c))
-            case "for":
-                query.append("locks", _lock(c))
-            case _:
-                c.fail()
+        clause = "limit" if c.word == "fetch" else c.word
+        if clause in seen or clause == "order":
+            c.fail()
+        seen.add(clause)
+        if clause == "for":
+            query.append("locks", _lock(c))
+            seen.discard("for")
+        elif clause == "offset":
+            _set_once(query, "offset", "OFFSET", _offset(c))
+        else:
+            _set_once(query, "limit", "LIMIT", _limit(c) if c.word == "limit" else _fetch(c, query))
 
 
-def _set_once(c: Cursor, query: Ast, key: str, shown: str, value: Ast) -> None:
+def _set_once(query: Ast, key: str, shown: str, value: Ast) -> None:
     if query.args.get(key):
         start = value.meta["start"] + 1
         raise SyntaxFault(f"multiple {shown} clauses not allowed", position=start)
@@ -408,7 +413,7 @@ def _cte(c: Cursor, mutual: bool) -> Ast:
     start = c.start
     alias = exp.TableAlias(this=c.identifier())
     if c.word == "(":
-        alias.set("columns", _typed_columns(c) if mutual else identifiers(c))
+        alias.set("columns", typed_columns(c) if mutual else identifiers(c))
     c.expect("as")
     materialized = None
     if c.accept("not"):
@@ -436,7 +441,8 @@ def identifiers(c: Cursor) -> list[Ast]:
     return names
 
 
-def _typed_columns(c: Cursor) -> list[Ast]:
+def typed_columns(c: Cursor) -> list[Ast]:
+    """`(a int, b text)`."""
     c.expect("(")
     columns = [column_definition(c)]
     while c.accept(","):

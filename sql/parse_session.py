@@ -7,7 +7,7 @@ import re
 from . import parse_expression
 from .cursor import Cursor
 from .keywords import NOT_COLUMN
-from .lexer import NUMBER, QUOTED, STRING, WORD
+from .lexer import END, NUMBER, QUOTED, STRING, WORD
 from .parse_transaction import parse_set_transaction, skip
 from .parse_type import parse_type
 from .statements import (
@@ -48,6 +48,8 @@ def parse_set(c: Cursor) -> Statement:
         c.i += 1
         return parse_set_transaction(c, session=False)
     if c.word == "constraints":
+        if c.kinds[c.i + 1] == END:
+            c.fail(1)
         return no_operation(c, "SET CONSTRAINTS")
     return _special(c, local) or _plain(c, local)
 
@@ -65,9 +67,9 @@ def _special(c: Cursor, local: bool) -> Statement | None:
         return SetVariable("search_path", quoted(c.string()), local)
     if c.word == "role" and following in (STRING, WORD, QUOTED) and c.ahead() != "to":
         c.i += 1
-        return SetVariable("role", _value(c), local)
+        return SetVariable("role", session_value(c), local)
     if c.accept("authorization"):
-        return SetVariable("session_authorization", None if c.accept("default") else _value(c), local)
+        return SetVariable("session_authorization", None if c.accept("default") else session_value(c), local)
     return None
 
 
@@ -82,7 +84,7 @@ def _zone(c: Cursor) -> str | None:
         zone = c.string()
         c.i += 3 if c.at("hour", "to", "minute") else 0
         return zone
-    return _value(c)
+    return session_value(c)
 
 
 def _plain(c: Cursor, local: bool) -> Statement:
@@ -90,9 +92,9 @@ def _plain(c: Cursor, local: bool) -> Statement:
     c.expect_any("to", "=")
     if c.accept("default"):
         return SetVariable(name, None, local)
-    values = [_value(c)]
+    values = [session_value(c)]
     while c.accept(","):
-        values.append(_value(c))
+        values.append(session_value(c))
     if name in _LISTS:
         values = [quoted(value) for value in values]
     return SetVariable(name, ", ".join(values), local)
@@ -106,8 +108,8 @@ def variable(c: Cursor) -> str:
     return ".".join(parts).lower()
 
 
-def _value(c: Cursor) -> str:
-    """A string, a number, or a word."""
+def session_value(c: Cursor) -> str:
+    """A string, a number, or a word that is not reserved."""
     if c.kind == STRING:
         return c.string()
     sign = c.accept_any("-", "+")
@@ -224,6 +226,8 @@ def no_operation(c: Cursor, tag: str) -> Statement:
 def parse_maintenance(c: Cursor) -> Statement:
     """VACUUM, ANALYZE, CHECKPOINT, LOCK, CLUSTER, REINDEX."""
     word = c.word
+    if word == "lock" and c.kinds[c.i + 1] == END:
+        c.fail(1)
     tag = {"analyse": "ANALYZE", "lock": "LOCK TABLE"}.get(word, word.upper())
     return no_operation(c, tag)
 
@@ -231,5 +235,7 @@ def parse_maintenance(c: Cursor) -> Statement:
 def parse_unsupported(c: Cursor) -> Statement:
     """Statements of PostgreSQL that we do not serve, named by their first words."""
     first, second = c.word, c.ahead()
+    if c.kinds[c.i + 1] == END:
+        c.fail(1)
     two_words = first in ("import", "reassign", "security")
     return skip(c, f"{first} {second}".upper() if two_words else first.upper())

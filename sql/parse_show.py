@@ -8,7 +8,7 @@ from .cursor import Cursor
 from .keywords import words
 from .parse_connector import option_list
 from .parse_cursor import Nested
-from .parse_session import variable
+from .parse_session import session_value, variable
 from .parse_table import sql_query
 from .statements import (
     ColumnName,
@@ -29,6 +29,9 @@ _ONE_WORD = words(
 )
 _TWO_WORDS = {"materialized": ("views",), "subscription": ("cursors",), "internal": ("tables",),
               "cluster": ("replicas",)}  # fmt: skip
+_EXPLAINED = words(
+    "select insert update delete values with table ( declare execute create refresh subscribe merge"
+)
 _OF_RELATION = frozenset({"columns", "indexes", "indices"})
 
 
@@ -52,7 +55,7 @@ def _setting(c: Cursor) -> str:
         return "all"
     if c.accept("time", "zone"):
         return "timezone"
-    if c.accept("transaction", "isolation", "level"):
+    if c.accept_start("transaction", "isolation", "level", of=2):
         return "transaction_isolation"
     if c.accept("session", "authorization"):
         return "session_authorization"
@@ -95,17 +98,35 @@ def parse_explain(c: Cursor, nested: Nested) -> Statement:
     c.expect("explain")
     options: dict[str, str] = {}
     if c.word == "(" and not parse_query.is_subquery(c):
-        options |= option_list(c)
+        options |= _options(c)
     else:
         for word in ("analyze", "analyse", "verbose"):
             if c.accept(word):
                 options["verbose" if word == "verbose" else "analyze"] = "true"
     if options.get("analyze") and c.word == "(" and not parse_query.is_subquery(c):
-        options |= option_list(c)
+        options |= _options(c)
     options |= _stage(c)
     if c.word in ("materialized", "view", "index", "sink"):
         return Explain(options, None, _explained(c))
+    if c.word not in _EXPLAINED:
+        c.fail()
     return Explain(options, nested(c))
+
+
+def _options(c: Cursor) -> dict[str, str]:
+    """`(analyze, verbose false, format json)`."""
+    options: dict[str, str] = {}
+    c.expect("(")
+    while True:
+        name = c.label() if c.word in ("analyze", "analyse") else c.nonreserved()
+        c.accept("=")
+        options["analyze" if name == "analyse" else name] = (
+            session_value(c) if c.word not in (",", ")") else "true"
+        )
+        if not c.accept(","):
+            break
+    c.expect(")")
+    return options
 
 
 def _stage(c: Cursor) -> dict[str, str]:

@@ -84,7 +84,7 @@ def parenthesised(c: Cursor) -> SqlExpression:
 
 
 def if_not_exists(c: Cursor) -> bool:
-    return c.accept("if", "not", "exists")
+    return c.accept_start("if", "not", "exists", of=2)
 
 
 def parse_create_table(c: Cursor, temporary: bool) -> Statement:
@@ -126,10 +126,12 @@ def _table_as(c: Cursor, name: ObjectName, exists: bool, temporary: bool) -> Sta
 
 def with_data(c: Cursor) -> bool:
     """WITH [NO] DATA."""
-    if c.accept("with", "no", "data"):
-        return False
-    c.accept("with", "data")
-    return True
+    if c.word != "with" or c.ahead() == "(":
+        return True
+    c.i += 1
+    populated = not c.accept("no")
+    c.expect("data")
+    return populated
 
 
 def _storage_clauses(c: Cursor) -> None:
@@ -425,8 +427,7 @@ def _references(c: Cursor, name: str, columns: tuple[ColumnName, ...]) -> Foreig
     actions = {"delete": "", "update": ""}
     if c.accept("match"):
         c.expect_any("full", "partial", "simple")
-    while c.word == "on" and c.ahead() in actions:
-        c.i += 1
+    while c.accept("on"):
         which = c.expect_any(*actions)
         actions[which] = _action(c)
     _enforcement(c)

@@ -92,8 +92,7 @@ def parse_rollback(c: Cursor) -> Statement:
         return skip(c, "ROLLBACK PREPARED")
     c.accept_any("work", "transaction")
     if c.accept("to"):
-        c.accept("savepoint")
-        return Rollback(c.name())
+        return Rollback(_savepoint_name(c))
     return Rollback(chain=_chain(c))
 
 
@@ -104,8 +103,14 @@ def parse_savepoint(c: Cursor) -> Statement:
 
 def parse_release(c: Cursor) -> Statement:
     c.expect("release")
-    c.accept("savepoint")
-    return Release(c.name())
+    return Release(_savepoint_name(c))
+
+
+def _savepoint_name(c: Cursor) -> str:
+    """`[SAVEPOINT] name`, where the name may be `savepoint` itself."""
+    if c.word == "savepoint" and c.is_name(ahead=1):
+        c.i += 1
+    return c.name()
 
 
 def parse_set_transaction(c: Cursor, session: bool) -> Statement:

@@ -144,9 +144,9 @@ def interval_fields(c: Cursor) -> tuple[str, tuple[int, ...]]:
     if not first:
         return "", ()
     last = first
-    if c.accept("to"):
+    if first in _LAST and c.accept("to"):
         last = _field(c) or c.fail()
-        if last not in _LAST.get(first, ()):
+        if last not in _LAST[first]:
             c.fail(-1)
     modifiers: tuple[int, ...] = ()
     if last == "second" and c.accept("("):

@@ -96,7 +96,8 @@ def _operator_error(symbol: str, left: Type | None, right: Type, missing: bool, 
         return AmbiguousFunction(f"operator is not unique: {call}", position=position, hint=hint)
     hint = "No operator matches the given name and argument types." + CAST_HINT
     if left is None:
-        hint = "No operator matches the given name and argument type. You might need to add an explicit type cast."
+        hint = "No operator matches the given name and argument type."
+        hint += " You might need to add an explicit type cast."
     return UndefinedFunction(f"operator does not exist: {call}", position=position, hint=hint)
 
 

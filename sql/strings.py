@@ -102,9 +102,8 @@ def decode_unicode(raw: str, escape: str, begin: int) -> str:
         elif found[1]:
             pieces.append(escape.encode())
         else:
-            raise InvalidEscape(
-                "invalid Unicode escape", hint=_UNICODE_AMP_HINT, position=begin + found.start() + 1
-            )
+            where = begin + found.start() + 1
+            raise SyntaxFault("invalid Unicode escape", hint=_UNICODE_AMP_HINT, position=where)
         position = found.end()
     if high:
         raise _bad_pair(begin + len(raw))
