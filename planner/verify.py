@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 from ..operators.aggregate import Aggregate
-from ..operators.expr import ColumnRef, Expr, OuterColumn, Subquery, walk_expr
+from ..operators.expr import ColumnRef, Expr, OuterColumn, Subquery
 from ..operators.join import Join
 from ..operators.node import Node, walk
 from ..operators.set_operation import SetOperation
@@ -58,15 +58,21 @@ def _verify_join(node: Join, decorrelated: bool) -> None:
 
 
 def _verify_expr(expr: Expr, schema: Schema, decorrelated: bool) -> None:
-    for part in walk_expr(expr):
+    for part in _walk(expr):
         if isinstance(part, ColumnRef):
             assert 0 <= part.index < len(schema), f"column {part.index} of {len(schema)}"
             have = schema[part.index].type
             assert have.arrow == part.type.arrow, f"column {part.index} is {have}, read as {part.type}"
         if decorrelated:
             assert not isinstance(part, OuterColumn | Subquery), f"{type(part).__name__} is left"
-        if isinstance(part, Subquery):
-            return
+
+
+def _walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and its parts; a subquery's test is over another row and is left out."""
+    yield expr
+    if not isinstance(expr, Subquery):
+        for child in expr.children:
+            yield from _walk(child)
 
 
 def expressions_of(owner: object) -> Iterator[Expr]:

@@ -83,7 +83,7 @@ def _interval_sign(left: pa.Array, right: pa.Array) -> Signs:
 
 
 def _numeric_sign(left: pa.Array, right: pa.Array) -> Signs:
-    if pa.types.is_decimal(left.type) and pa.types.is_decimal(right.type):
+    if pa.types.is_decimal(left.type) and left.type == right.type:
         return _arrow_sign(left, right)
     return decimals.compare(left, right, numeric_of(left), numeric_of(right))
 
