@@ -47,6 +47,10 @@ _NO_OFFSETS = np.empty(0, np.int64)
 _SIGN64 = np.uint64(1 << 63)
 _SIGN32 = np.uint32(1 << 31)
 _DAY_US = 86_400_000_000
+_ZERO = np.uint64(0)
+_MAGNITUDE = np.uint64((1 << 63) - 1)
+_INFINITY = np.uint64(0x7FF0000000000000)
+_NAN = np.uint64(0x7FF8000000000000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +261,13 @@ def _put_date(column: pa.Array, out: ByteArray) -> None:
 
 
 def _put_float(column: pa.Array, out: ByteArray) -> None:
-    values = _values(column).astype(np.float64) + 0.0  # −0.0 + 0.0 is 0.0
-    values[np.isnan(values)] = np.nan
+    values = _values(column)
+    if values.dtype != np.float64:
+        with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+            values = values.astype(np.float64)
     bits = values.view(np.uint64)
+    magnitude = bits & _MAGNITUDE
+    bits = np.where(magnitude == 0, _ZERO, np.where(magnitude > _INFINITY, _NAN, bits))
     negative = bits >> np.uint64(63) == 1
     out[:] = _big_endian(np.where(negative, ~bits, bits | _SIGN64))
 
