@@ -347,5 +347,6 @@ def _normalize(c: Cursor) -> Ast:
 _SPECIAL: dict[str, Callable[[Cursor], Ast]] = {
     "cast": _cast, "extract": _extract, "position": _position, "substring": _substring,
     "overlay": _overlay, "trim": _trim, "normalize": _normalize, "collation": _collation_for,
-    "coalesce": _list_call, "greatest": _list_call, "least": _list_call, "grouping": _list_call, "nullif": _nullif,
+    "coalesce": _list_call, "greatest": _list_call, "least": _list_call, "grouping": _list_call,
+    "nullif": _nullif,
 }  # fmt: skip

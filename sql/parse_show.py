@@ -120,9 +120,8 @@ def _options(c: Cursor) -> dict[str, str]:
     while True:
         name = c.label() if c.word in ("analyze", "analyse") else c.nonreserved()
         c.accept("=")
-        options["analyze" if name == "analyse" else name] = (
-            session_value(c) if c.word not in (",", ")") else "true"
-        )
+        value = "true" if c.word in (",", ")") else session_value(c)
+        options["analyze" if name == "analyse" else name] = value
         if not c.accept(","):
             break
     c.expect(")")
