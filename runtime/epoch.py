@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from ..operators.zset import ZSet, concat
 from ..planner.define import Definition
 from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
-from ..sql.catalog_rows import catalog_rows
+from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Source, Table
 from ..storage.textform import TextSettings, format_text
 from .relations import ReadContext
@@ -211,7 +212,7 @@ class Epoch:
 
     def _write_catalog(self) -> None:
         table = self.state.tables[CATALOG]
-        new = {row[0]: row for row in catalog_rows(self.catalog)}
+        new = {row.oid: astuple(row) for row in to_rows(self.catalog)}
         stored = {row[0]: row for row in zip(*(c.to_pylist() for c in table.scan()[0]), strict=True)}
         gone = [oid for oid in stored if oid not in new]
         if gone:

@@ -12,7 +12,7 @@ import logging
 from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..sql.catalog import Catalog
-from ..sql.catalog_rows import catalog_from_rows
+from ..sql.catalog_rows import CatalogRow, from_rows
 from ..sql.entries import MaterializedView, Table
 from ..sql.system import SYSTEM_RELATIONS
 from ..storage.commit import Storage
@@ -60,8 +60,8 @@ def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
 
 def _catalog(table: StateTable, initial: Catalog) -> Catalog:
     columns, _ = table.scan()
-    rows = list(zip(*(column.to_pylist() for column in columns), strict=True))
-    return catalog_from_rows(rows, initial)
+    rows = [CatalogRow(*row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
+    return from_rows(rows, SYSTEM_RELATIONS) if rows else initial
 
 
 def _sequences(table: StateTable) -> Sequences:
