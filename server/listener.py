@@ -61,7 +61,8 @@ class Listener:
         self.access = access or Access()
         self.tls = tls
         self._host = host
-        self._port = port
+        self.port = port
+        """Once started, the port in use (of interest when 0 was asked for)."""
         self._connections_max = connections_max
         self._clients: dict[int, Connection] = {}
         self._arriving: set[Connection] = set()
@@ -73,12 +74,6 @@ class Listener:
         return self.tls is not None
 
     @property
-    def port(self) -> int:
-        """The port in use (of interest when 0 was asked for)."""
-        assert self._server is not None
-        return self._server.sockets[0].getsockname()[1]
-
-    @property
     def client_count(self) -> int:
         return len(self._clients)
 
@@ -87,10 +82,11 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self, loop), self._host, self._port, backlog=BACKLOG_MAX
+                lambda: Connection(self, loop), self._host, self.port, backlog=BACKLOG_MAX
             )
         except OSError as error:
-            raise StartupError(f"cannot listen on {self._host}:{self._port}: {error}") from error
+            raise StartupError(f"cannot listen on {self._host}:{self.port}: {error}") from error
+        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Accepts no more, tells every client and closes."""

@@ -16,23 +16,23 @@ import logging
 import struct
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import CancelledError, Future
-from enum import Enum
+from enum import Enum, IntEnum, auto
 from typing import Any, Protocol
 
 from ..storage.errors import InternalError, ProtocolViolation, QueryCanceled, SqlError
 
 
-class Phase(Enum):
-    """Where a connection stands."""
+class Phase(IntEnum):
+    """Where a connection stands. An IntEnum since its hash, taken for each message, is cheap."""
 
-    STARTUP = "startup"
+    STARTUP = auto()
     """Packets without type byte: requests for encryption, a cancel request, the startup packet."""
-    PASSWORD = "password"
-    READY = "ready"
-    SKIPPING = "skipping"
+    PASSWORD = auto()
+    READY = auto()
+    SKIPPING = auto()
     """After an error in the extended protocol: everything up to Sync is dropped."""
-    COPY_IN = "copy in"
-    CLOSED = "closed"
+    COPY_IN = auto()
+    CLOSED = auto()
 
 
 STARTUP_PACKET = 0
