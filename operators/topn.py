@@ -1,7 +1,7 @@
 """`TopN`: ORDER BY … LIMIT … OFFSET, of the whole input or of each partition.
 
-The incremental form (`topn_head.py`) keeps the head of each partition, so that a change far down the
-order costs nothing.
+The incremental form with a limit (`topn_head.py`) keeps the head of each partition, so that a change far
+down the order costs nothing. Without one, or with ties, touched partitions are computed again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .batch import Int64Array
 from .node import EpochContext, Node, OpenContext, Operator
 from .recompute import open_recompute
 from .sorting import Ranking, SortKey, rank_rows, sort_rows
+from .topn_head import open_head
 from .zset import ZSet
 
 
@@ -91,9 +92,12 @@ class TopN(Node):
     def open(self, context: OpenContext) -> Operator:
         if self.sorts_only:
             return _Pass()
-        return open_recompute(
-            self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
-        )
+        if self.limit is None or self.limit == 0 or self.ties:
+            return open_recompute(
+                self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
+            )
+        need = self.limit + self.offset
+        return open_head(self.input, self.partition, self.order, need, self.head, context)
 
 
 def _weight_before(rows: ZSet, ranking: Ranking) -> Int64Array:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
 
 from millpond.operators import functions as functions
 from millpond.operators.aggregate import Aggregate, AggregateCall
@@ -11,21 +14,23 @@ from millpond.operators.distinct import Distinct
 from millpond.operators.expr import And, Call, Cast, ColumnRef, Expr, IsNull, Literal
 from millpond.operators.filter import Filter
 from millpond.operators.functions.aggregates import AGGREGATES, AggregateFunction
-from millpond.operators.functions.registry import SCALARS
+from millpond.operators.functions.registry import SCALARS, TableFunction
 from millpond.operators.join import Join, JoinKind
 from millpond.operators.materialize import Materialize
-from millpond.operators.node import Node
+from millpond.operators.node import EpochContext, Node
 from millpond.operators.project import Project
 from millpond.operators.scan import Scan
 from millpond.operators.set_operation import SetOperation
 from millpond.operators.single_row import SingleRow
 from millpond.operators.sorting import SortKey
+from millpond.operators.table_function import TableFunctionNode
 from millpond.operators.topn import TopN
 from millpond.operators.union import Union
 from millpond.operators.values import Values
 from millpond.operators.window import Bound, BoundKind, Frame, FrameUnit, Window, WindowCall
 from millpond.operators.window_functions import WINDOW_FUNCTIONS
 from millpond.storage import types as t
+from millpond.storage.errors import InvalidParameterValue
 from millpond.storage.schema import Schema
 from millpond.storage.types import Type
 
@@ -75,7 +80,13 @@ def aggregate_function(name: str, *types: Type) -> AggregateFunction:
     raise KeyError((name, types))
 
 
+def as_text(arg: Expr) -> Expr:
+    """varchar is a text to every function, as the binder has it."""
+    return Cast(arg, t.TEXT) if arg.type.name == "varchar" else arg
+
+
 def call(name: str, *args: Expr, **options: object) -> AggregateCall:
+    args = tuple(map(as_text, args))
     types = tuple(arg.type for arg in args)
     function = aggregate_function(name, *types)
     return AggregateCall(function, args, function.result_type(types), name, **options)  # pyright: ignore[reportArgumentType]
@@ -316,6 +327,26 @@ def framed_descending(r: dict[str, Scan]) -> Node:
     return Window(a, (), (SortKey(0, True, True),), calls)
 
 
+def _countdown(
+    args: Sequence[pa.Array], length: int, context: EpochContext
+) -> tuple[pa.Array, list[pa.Array]]:
+    """n, n − 1, … 1 for each n; NULL makes no row, a negative number fails."""
+    numbers = [min(n, 4) if n else 0 for n in args[0].to_pylist()]
+    bad = [i for i, n in enumerate(numbers) if n < 0]
+    if bad:
+        raise InvalidParameterValue("negative", rows=np.array(bad))
+    origin = [i for i, n in enumerate(numbers) for _ in range(n)]
+    return pa.array(origin, pa.int64()), [pa.array([x for n in numbers for x in range(n, 0, -1)], pa.int32())]
+
+
+COUNTDOWN = TableFunction("countdown", (t.INT4,), (("n", t.INT4),), _countdown)
+
+
+def expanded(ordinality: bool, outer: bool) -> Builder:
+    names = ("n", "ordinality") if ordinality else ("n",)
+    return lambda r: TableFunctionNode(r["k"], COUNTDOWN, (column(r["k"], 1),), names, ordinality, outer)
+
+
 def view_of(r: dict[str, Scan]) -> Node:
     return Materialize(linear(r))
 
@@ -364,6 +395,9 @@ EXAMPLES: dict[str, Builder] = {
     "window ranks": ranks,
     "window frames": framed,
     "window descending": framed_descending,
+    "table function": expanded(False, False),
+    "table function outer": expanded(False, True),
+    "table function ordinality": expanded(True, True),
     "materialize": view_of,
     "materialize keyed": lambda r: Materialize(r["k"], (0,)),
     "materialize bag": lambda r: Materialize(united(r)),

@@ -23,7 +23,8 @@ class Tables:
         self.epoch = 0
         self.open = False
 
-    def table(self, name: str, spec: TableSpec) -> StateTable:
+    def table(self, suffix: str, spec: TableSpec) -> StateTable:
+        name = suffix
         if name not in self.tables:
             self.tables[name] = StateTable(name, spec)
             if self.open:
@@ -102,6 +103,16 @@ class Trial:
         self.dataflow = Dataflow(self.tables)
         for name, node in self.nodes.items():
             self.dataflow.add(name, node)
+
+    def add_late(self, name: str, node: Node) -> None:
+        """A view over relations that have rows: its first delta is its whole content."""
+        self.nodes[name] = node
+        context = self.context()
+        self.tables.begin()
+        first = self.dataflow.add(name, node, self.content, context)
+        self.tables.commit()
+        self.totals[name] = bag(first)
+        self.errors = add(self.errors, errors_bag(context))
 
     def restart(self) -> None:
         self.tables = self.tables.restarted()

@@ -82,12 +82,13 @@ class Relation:
         )
         return ZSet(self.schema, columns, np.array(weights, np.int64))
 
-    def change(self, count: int) -> ZSet:
-        """About `count` changes, applied; the delta's rows are in random order."""
+    def change(self, count: int, shuffled: bool = True) -> ZSet:
+        """About `count` changes, applied; the delta's rows are in random order or as they happened."""
         delta: list[tuple[tuple, int]] = []
         for _ in range(count):
             self._one(delta)
-        self.random.shuffle(delta)
+        if shuffled:
+            self.random.shuffle(delta)
         return self.zset([row for row, _ in delta], [weight for _, weight in delta])
 
     def _one(self, delta: list[tuple[tuple, int]]) -> None:

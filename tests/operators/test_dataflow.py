@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from millpond.operators import functions as functions
 from millpond.operators.aggregate import Aggregate, AggregateCall
 from millpond.operators.dataflow import Dataflow, ViewFailure, run

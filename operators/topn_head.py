@@ -1,0 +1,153 @@
+"""`TopN` with a limit at work: the head of each partition is kept, the rest only stored.
+
+Derivation: with `need` = offset + limit, a partition's output depends on its first `need` rows. A table
+keeps a *head*: the first rows of the partition in its total order, at least `need` of them unless it is
+all there is. A row that comes matters if it sorts before the end of the head; a row that goes, if it is
+in it. When deletions leave the head short of `need` while there are more rows, it is taken again from
+the stored rows of that partition, with as many rows to spare as deletions can then use up: a refill
+of n rows is paid for by the deletions since the last one (as the top-k view of Yi et al. 2003,
+"Efficient maintenance of materialized top-k views", section 3, does with a varying k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..storage.schema import Column, Schema
+from ..storage.table import StateTable, TableSpec
+from ..storage.types import INT8
+from .batch import Int64Array, gather, group_rows, sum_by
+from .consolidate import consolidate
+from .node import EpochContext, Node, OpenContext
+from .sorting import SortKey, sort_keys
+from .zset import ZSet, concat
+
+SPARE_MIN = 32
+"""Rows a head is given beyond `need` when it is filled, or `need` again if that is more."""
+
+Numbered = tuple[ZSet, Int64Array]
+"""Rows and the number of the partition of each."""
+
+
+@dataclass(slots=True)
+class TopHead:
+    schema: Schema
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    need: int
+    visible: Callable[[ZSet], ZSet]
+    """The rows that come out, given a head."""
+    rows: StateTable
+    head: StateTable
+    sizes: StateTable
+
+    @property
+    def keep(self) -> int:
+        """Rows of a freshly filled head."""
+        return self.need + max(self.need, SPARE_MIN)
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        delta = consolidate(deltas[0])
+        if not len(delta):
+            return ZSet.empty(self.schema)
+        types = [self.schema.types[i] for i in self.partition]
+        ids, first = group_rows([delta.columns[i] for i in self.partition], types, len(delta))
+        keys, count = gather([delta.columns[i] for i in self.partition], first), len(first)
+        old = self._content(self.head, keys, count)
+        before, after = self._resize(keys, sum_by(ids, delta.weights, count))
+        self.rows.apply(delta.columns, delta.weights)
+        whole = sum_by(old[1], old[0].weights, count) == before
+        new = self._refit(self._merged(old, (delta, ids), whole), keys, after)
+        change = consolidate(concat(self.schema, (old[0].negate(), new[0])))
+        if not len(change):
+            return change
+        self.head.apply(change.columns, change.weights)
+        shown = (self.visible(old[0]).negate(), self.visible(new[0]))
+        return consolidate(concat(self.schema, shown))
+
+    def _content(self, table: StateTable, keys: list[pa.Array], count: int) -> Numbered:
+        """The stored rows of some partitions."""
+        ids, positions = table.matches(0, keys, True, count)
+        return ZSet(self.schema, tuple(table.take(positions)), table.weights(positions)), ids
+
+    def _resize(self, keys: list[pa.Array], change: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Notes the new sizes of partitions; returns the old and the new ones."""
+        count = len(change)
+        positions = self.sizes.lookup(keys, count)
+        (sizes,) = self.sizes.take(positions, (len(keys),))
+        before = np.array(sizes.fill_null(0), np.int64)
+        after = before + change
+        kept = np.flatnonzero(after)
+        if len(kept):
+            self.sizes.upsert([*gather(keys, kept), pa.array(after[kept])])
+        gone = positions[(after == 0) & (positions >= 0)]
+        if len(gone):
+            self.sizes.delete(gone)
+        return before, after
+
+    def _merged(self, old: Numbered, delta: Numbered, whole: np.ndarray) -> Numbered:
+        """The head with the delta taken in, up to where it ended before (all of it where `whole`)."""
+        rows = concat(self.schema, (old[0], delta[0]))
+        ids = np.concatenate([old[1], delta[1]])
+        order = sort_keys(rows, ids, self.order, True).sort_order()
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        end = np.full(len(whole), -1, np.int64)
+        np.maximum.at(end, old[1], places[: len(old[1])])
+        end[whole] = len(order)
+        same, first = group_rows(rows.columns, self.schema.types, len(rows))
+        weights = sum_by(same, rows.weights, len(first))
+        # Equal rows lie together in the order, and the first of them is the one from the head.
+        kept = np.flatnonzero((weights > 0) & (places[first] <= end[ids[first]]))
+        return rows.take(first[kept]).with_weights(weights[kept]), ids[first[kept]]
+
+    def _refit(self, head: Numbered, keys: list[pa.Array], total: Int64Array) -> Numbered:
+        """The head with short partitions filled up from the stored rows and long ones cut."""
+        size = sum_by(head[1], head[0].weights, len(total))
+        short = np.flatnonzero((size < self.need) & (size < total))
+        if len(short):
+            rows, ids = self._content(self.rows, gather(keys, short), len(short))
+            others = ~np.isin(head[1], short)
+            rows = concat(self.schema, (head[0].filter(others), rows))
+            head = (rows, np.concatenate([head[1][others], short[ids]]))
+        elif (size <= self.keep + max(self.need, SPARE_MIN)).all():
+            return head
+        return self._cut(head)
+
+    def _cut(self, head: Numbered) -> Numbered:
+        """The first `keep` rows of each partition (a row with its whole weight)."""
+        rows, ids = head
+        order = sort_keys(rows, ids, self.order, True).sort_order()
+        weights, sorted_ids = rows.weights[order], ids[order]
+        before = np.cumsum(weights) - weights
+        starts = np.searchsorted(sorted_ids, sorted_ids, "left")
+        kept = order[before - before[starts] < self.keep]
+        return rows.take(kept), ids[kept]
+
+
+def open_head(
+    input_: Node,
+    partition: tuple[int, ...],
+    order: tuple[SortKey, ...],
+    need: int,
+    visible: Callable[[ZSet], ZSet],
+    context: OpenContext,
+) -> TopHead:
+    """The heads of `need` rows of the partitions of `input_`."""
+    schema = input_.schema
+    spec = TableSpec(schema, input_.key, (partition,))
+    sizes = Schema((*schema.select(partition).columns, Column("rows", INT8, False)))
+    return TopHead(
+        schema,
+        partition,
+        order,
+        need,
+        visible,
+        context.table("rows", spec),
+        context.table("head", spec),
+        context.table("sizes", TableSpec(sizes, tuple(range(len(partition))))),
+    )
