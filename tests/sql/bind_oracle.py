@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 from psycopg import pq
@@ -28,6 +30,7 @@ from millpond.storage.types import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    Type,
     array_of,
     numeric,
     varchar,
@@ -36,7 +39,8 @@ from millpond.storage.types import (
 assert millpond.operators.functions
 
 DEFINITIONS = """
-CREATE TABLE t (id int PRIMARY KEY, a int, b text, n numeric(10,2), ts timestamp, arr int[], j jsonb, ok bool);
+CREATE TABLE t (id int PRIMARY KEY, a int, b text, n numeric(10,2), ts timestamp, arr int[],
+                j jsonb, ok bool);
 CREATE TABLE u (id bigint, tid int, c text, d date, f float8, v varchar(10), s smallint);
 CREATE TABLE w (k int, a int, x text, x2 text DEFAULT 'dd', PRIMARY KEY (k, a));
 CREATE TABLE e (m numeric, at timestamptz);
@@ -45,14 +49,14 @@ CREATE VIEW vv AS SELECT a, count(*) AS x FROM t GROUP BY a;
 
 
 def _table(
-    oid: int, name: str, columns: list[tuple[str, object]], key: tuple[int, ...] | None, **more: object
+    oid: int, name: str, columns: Sequence[tuple[str, Type]], key: tuple[int, ...] | None, **more: Any
 ) -> Table:
-    shown = [Column(c, t, i not in (key or ())) for i, (c, t) in enumerate(columns)]  # type: ignore[arg-type]
+    shown = [Column(c, t, i not in (key or ())) for i, (c, t) in enumerate(columns)]
     if key is None:
         shown.append(Column("_row_id", INT8, False, True))
     return Table(
         oid, "public", name, schema=Schema(tuple(shown)), key=key or (len(shown) - 1,), primary_key=key,
-        primary_key_name=f"{name}_pkey", **more,  # type: ignore[arg-type]
+        primary_key_name=f"{name}_pkey", **more,
     )  # fmt: skip
 
 

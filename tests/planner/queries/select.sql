@@ -1,0 +1,102 @@
+select * from t order by id
+select a, b, n + 1, n * 2, n / 3, a::text || 'x' from t order by id
+select a, count(*), sum(n), avg(n), min(b), max(ts) from t group by a order by a
+select count(*), count(a), count(distinct a), sum(a) filter (where ok) from t
+select t.id, u.c from t join u on t.id = u.tid order by 1, 2
+select t.id, u.c from t left join u on t.id = u.tid order by 1, 2
+select t.id, u.c from t full join u on t.id = u.tid order by 1, 2
+select t.id, u.c from t right join u on t.id = u.tid and u.f > 0 order by 1, 2
+select * from t join w using (a) order by id, k
+select * from t full join w using (a) order by a, id, k
+select * from t natural left join w order by id, k
+select a, t.a, w.a from t full join w using (a) order by 1, 2, 3
+select id, (select count(*) from u where u.tid = t.id) from t order by id
+select id, (select max(c) from u where u.tid = t.id) from t order by id
+select id from t where exists (select 1 from u where u.tid = t.id) order by id
+select id from t where not exists (select 1 from u where u.tid = t.id) order by id
+select id from t where id in (select tid from u) order by id
+select id from t where id not in (select tid from u) order by id
+select id from t where id not in (select tid from u where tid is not null) order by id
+select id from t where a >= all (select a from t x where a is not null) order by id
+select id from t where (id, b) in (select tid, 'x' from u) order by id
+select a, (select count(*) from u where u.tid = t.a) from t group by a order by a
+select t.id, x.c from t, lateral (select c from u where u.tid = t.id) x order by 1, 2
+select t.id, x.c from t left join lateral (select c from u where u.tid = t.id order by c limit 1) x on true order by 1
+select t.id, x.n from t left join lateral (select count(*) n from u where u.tid = t.id) x on true order by 1
+select array(select c from u where u.tid = t.id order by c desc) from t order by id
+select id, row_number() over (partition by a order by id), sum(id) over (order by id), lag(b) over (order by id), count(*) over () from t order by id
+select a, sum(count(*)) over (order by a) from t group by a order by a
+select distinct a from t order by a
+select distinct a, b from t order by a, b
+select distinct on (a) a, b from t order by a, b desc
+select id from t order by n desc nulls last limit 2 offset 1
+select a from t order by a fetch first 1 row with ties
+select a from t union select tid from u order by 1
+select a from t union all select tid from u order by 1
+select a from t intersect select tid from u order by 1
+select a from t except select tid from u order by 1
+select a from t except all select tid from u order by 1
+select tid from u intersect all select a from t order by 1
+values (1, 'a'), (2, null), (3, 'c')
+select * from (values (1, 'a'), (2, 'b')) v (x, y) where x > 1
+with x as (select a, count(*) c from t group by a) select x1.a, x2.c from x x1 join x x2 on x1.a = x2.a order by 1
+select * from vv order by 1
+select a, b, count(*), grouping(a, b) from t group by rollup (a, b) order by 4, 1, 2
+select a, b, count(*) from t group by grouping sets ((a), (b), ()) order by 1, 2, 3
+select a, ok, sum(id) from t group by cube (a, ok) order by 1, 2, 3
+select k, x, count(*) from w group by k, a order by k, a
+select case when a = 1 then 'one' when a is null then 'none' else b end from t order by id
+select case a when 1 then 'one' end, coalesce(b, 'q'), nullif(a, 1) from t order by id
+select a in (1, 2), a not in (1, 2), a in (1, null), a between 1 and 2, a is distinct from 1, ok is true, ok is not false, not ok from t order by id
+select a = any(arr), 1 = any(arr), a <> all(array[1,2]) from t order by id
+select (a, b) = (1, 'x'), (a, b) < (1, 'y'), (a, b) in ((1, 'x'), (2, 'x')) from t order by id
+select b like 'x%', b ilike 'X%', b not like '%d', b ~ '^z', b similar to '(x|y)' from t order by id
+select 1 where false
+select count(*) from t where false
+select sum(a) from t where false having count(*) > 0
+select max(a) from t having false
+select c, count(*) from u group by c having count(*) > 1
+select t1.id, t2.id from t t1, t t2 where t1.a = t2.a and t1.id < t2.id order by 1, 2
+select t.id, w.x from t, w where t.id = w.k and w.a > 1 order by 1
+select * from (select a, count(*) c from t group by a) x where c > 1
+select id, ts + interval '1 day', ts::date, extract(year from ts), date_trunc('day', ts) from t order by id
+select m, count(*) from e group by m order by m
+select j from t order by id
+select sum(x) from (select id as x from t union all select tid from u) q
+select upper(b), length(b), b || '!', substring(b, 1, 1), trim('  a '), position('e' in b) from t order by id
+select id from t where (select count(*) from u where u.tid = t.id) > 1 order by id
+select id, (select c from u where u.tid = t.id and u.f > 0) from t order by id
+select (select max(id) from t), (select min(id) from t)
+select u.c, (select b from t where t.id = u.tid) from u order by 1
+select id from t where a = (select max(a) from t) order by id
+select id from t o where exists (select 1 from t i where i.a = o.a and i.id <> o.id) order by id
+select o.id, (select count(*) from t i where i.a = o.a and exists (select 1 from u where u.tid = i.id and u.s <= o.id)) from t o order by 1
+select t.id, s.x from t, (select tid, sum(f) x from u group by tid) s where s.tid = t.id order by 1
+select t.id, s.x from t left join (select tid, count(*) x from u group by tid) s on s.tid = t.id order by 1
+select a, string_agg(b, ',' order by b desc) from t group by a order by a
+select array_agg(id order by id desc) from t
+select unnest(arr) from t
+select id, unnest(arr) from t order by id
+select id, x from t, unnest(arr) x order by 1, 2
+select id, x, o from t, unnest(arr) with ordinality u (x, o) order by 1, 3
+select id, x from t left join unnest(arr) x on true order by 1, 2
+select id, g from t, generate_series(1, a) g order by 1, 2
+select g from generate_series(1, 3) g
+select generate_series(1, 3), generate_series(1, 2)
+select arr[1], arr[2], arr[1:2] from t order by id
+select j -> 'a', j ->> 'a', j #>> '{a,b}', j -> 0 from t order by id
+select greatest(a, 2), least(a, id) from t order by id
+select * from (select 1 as a) x left join (select 2 as a) y on x.a = y.a
+select count(*) from t cross join u
+select t.a, u.c from t left join u on t.id = u.tid where u.c is null order by t.id
+select distinct t.a from t join u on u.tid = t.a order by 1
+select * from (t join w using (a)) as j order by id, k
+select t.id from t where t.id = any (select tid from u) or t.a is null order by id
+select id, exists (select 1 from u where u.tid = t.id), id in (select tid from u) from t order by id
+select a, max(n) - min(n), count(*) * 2 from t group by a having max(n) is not null order by a
+select a + 1 as q, sum(id) from t group by q order by q
+select sum(a) from t group by b order by max(id)
+select b, sum(id) s from t group by b order by s desc, b limit 2
+select 'a' union select 'b' order by 1
+select null as x union all select 1
+select 1.5 as x union all select 1 order by 1
