@@ -1,10 +1,10 @@
 """Hash index: from key bytes to the chain of row positions with that key.
 
 Keys are numbered (an *entry*) as they come and kept once each, however many versions of the row there
-are; an entry is only dropped when the table is compacted into a new index. Layout and the rules that
-let readers in without locks are in `kernels.py`. The pair (`head`, `link`) belongs together: when
-`link` is replaced by a longer copy, `head` is copied as well, so that no head a reader holds points
-beyond the link array it holds.
+are; an entry is only dropped when the table is compacted into a new index. The layout is in `kernels.py`,
+the rules that let readers in without locks are in `kernels_rows.py`. The pair (`head`, `link`) belongs
+together: when `link` is replaced by a longer copy, `head` is copied as well, so that no head a reader
+holds points beyond the link array it holds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from . import kernels
+from . import kernels, kernels_rows
 from .columns import CAPACITY_MIN, capacity_for, grown
 from .errors import ProgramLimitExceeded
 from .keycode import Keys
@@ -57,7 +57,7 @@ class IndexView:
     def latest(self, entries: Entries, died: Died, limit: int, as_of: int) -> Positions:
         """The newest row version below `limit` of each entry if visible at `as_of`, else −1."""
         out = np.empty(len(entries), np.int64)
-        kernels.latest_rows(entries, self.head, self.link, died, limit, as_of, out)
+        kernels_rows.latest_rows(entries, self.head, self.link, died, limit, as_of, out)
         return out
 
     def pairs(
@@ -65,10 +65,10 @@ class IndexView:
     ) -> tuple[Int64Array, Positions]:
         """(probe number, position) of all rows below `limit` visible at `as_of`, ascending."""
         if total is None:
-            total = kernels.count_chain(entries, self.head, self.link, died, limit, as_of)
+            total = kernels_rows.count_chain(entries, self.head, self.link, died, limit, as_of)
         probes = np.empty(total, np.int64)
         positions = np.empty(total, np.int64)
-        kernels.list_chain(entries, self.head, self.link, died, limit, as_of, probes, positions)
+        kernels_rows.list_chain(entries, self.head, self.link, died, limit, as_of, probes, positions)
         return probes, positions
 
     @property
@@ -102,29 +102,29 @@ class HashIndex(IndexView):
         """
         entries = self._enter(keys, start)
         old = np.empty(keys.length, np.int64)
-        twice = kernels.replace_rows(entries, self.head, self.link, died, start, now, old)
+        twice = kernels_rows.replace_rows(entries, self.head, self.link, died, start, now, old)
         if twice >= 0:
-            kernels.unchain_rows(entries[:twice], self.head, self.link, start)
+            kernels_rows.unchain_rows(entries[:twice], self.head, self.link, start)
             self.undo.pop()
             ended = old[:twice]
-            died[ended[ended >= 0]] = kernels.ALIVE
+            died[ended[ended >= 0]] = kernels_rows.ALIVE
             return None
         return old
 
     def chain(self, keys: Keys, start: int) -> None:
         """Enters rows `start`… under their keys, beside the rows already there."""
         entries = self._enter(keys, start)
-        kernels.chain_rows(entries, self.head, self.link, start)
+        kernels_rows.chain_rows(entries, self.head, self.link, start)
 
     def roll_back(self) -> None:
         """Takes all rows entered in `undo` out of the chains; their keys stay known."""
         for entries, start in reversed(self.undo):
-            kernels.unchain_rows(entries, self.head, self.link, start)
+            kernels_rows.unchain_rows(entries, self.head, self.link, start)
         self.undo.clear()
 
     def prune(self, entries: Entries, died: Died, horizon: int) -> int:
         """Counts the live rows of the entries, unchaining those no reader can see any more."""
-        return kernels.prune_chain(entries, self.head, self.link, died, horizon)
+        return kernels_rows.prune_chain(entries, self.head, self.link, died, horizon)
 
     def compacted(self, moved: Entries, left: int, capacity: int, single: bool) -> HashIndex:
         """A new index of only the rows with a new position in `moved` (−1: gone), `left` of them.

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from . import kernels
+from . import kernels_rows
 from .arrowview import validity
 from .columns import CAPACITY_MIN, ColumnView, GrowingColumn, growing_column, grown
 from .index import Entries, HashIndex, IndexView
@@ -27,7 +27,7 @@ from .keycode import Keys, encode_keys, fixed_width
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import Type
 
-ALIVE = kernels.ALIVE
+ALIVE = kernels_rows.ALIVE
 NOW = ALIVE - 1
 """`as_of` of the writer: only rows that nothing has ended."""
 
@@ -194,7 +194,7 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
 
     def end(self, positions: Positions, now: int) -> int:
         """Ends live rows. Returns −1, or which of `positions` is no live row (nothing is changed then)."""
-        failed = kernels.end_rows(positions, self.died, self.limit, now)
+        failed = kernels_rows.end_rows(positions, self.died, self.limit, now)
         if failed < 0:
             self.live -= len(positions)
         return failed

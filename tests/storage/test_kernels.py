@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from millpond.storage import kernels, kernels_keys
+from millpond.storage import kernels, kernels_keys, kernels_rows
 from millpond.storage.keyvalues import decimal_bytes
 
 M64 = (1 << 64) - 1
-ALIVE = kernels.ALIVE
+ALIVE = kernels_rows.ALIVE
 NO_OFFSETS = np.empty(0, np.int64)
 NO_BYTES = np.empty(0, np.uint8)
 
@@ -150,7 +150,7 @@ def test_replace_latest_and_unchain() -> None:
         entries = np.array(rng.sample(range(50), 10), np.int32)
         old = np.empty(10, np.int64)
         args = (entries, index.head, index.link, index.died, start, now, old)
-        assert kernels.replace_rows(*args) == -1
+        assert kernels_rows.replace_rows(*args) == -1
         for i, entry in enumerate(entries.tolist()):
             last = versions[entry][-1] if versions[entry] else -1
             alive = last >= 0 and last not in died
@@ -159,12 +159,12 @@ def test_replace_latest_and_unchain() -> None:
                 died[last] = now
             versions[entry].append(start + i)
         ended = np.array([rng.randrange(start + 10)], np.int64)
-        failed = kernels.end_rows(ended, index.died, start + 10, now)
+        failed = kernels_rows.end_rows(ended, index.died, start + 10, now)
         assert failed == (0 if ended[0] in died else -1)
         died.setdefault(int(ended[0]), now)
         start += 10
         if rng.random() < 0.3:
-            kernels.unchain_rows(entries, index.head, index.link, start - 10)
+            kernels_rows.unchain_rows(entries, index.head, index.link, start - 10)
             for entry in entries.tolist():
                 versions[entry].pop()
         check_latest(index, versions, died, start)
@@ -174,7 +174,7 @@ def check_latest(index: Index, versions: list[list[int]], died: dict[int, int], 
     probes = np.array([-1, *range(50)], np.int32)
     out = np.empty(51, np.int64)
     for limit, as_of in ((rows, ALIVE - 1), (rows // 2, rows // 20), (0, 0)):
-        kernels.latest_rows(probes, index.head, index.link, index.died, limit, as_of, out)
+        kernels_rows.latest_rows(probes, index.head, index.link, index.died, limit, as_of, out)
         expected = [-1]
         for chain in versions:
             last = max((row for row in chain if row < limit), default=-1)
@@ -185,15 +185,15 @@ def check_latest(index: Index, versions: list[list[int]], died: dict[int, int], 
 def test_replace_refuses_a_key_twice() -> None:
     index = Index(9)
     entries, old = np.array([3, 4, 3], np.int32), np.empty(3, np.int64)
-    assert kernels.replace_rows(entries, index.head, index.link, index.died, 0, 1, old) == 2
+    assert kernels_rows.replace_rows(entries, index.head, index.link, index.died, 0, 1, old) == 2
 
 
 def test_end_rows_changes_all_or_nothing() -> None:
     died = np.full(5, ALIVE, np.uint32)
     for positions in ([0, 1, 1], [2, 7], [3, -1]):
-        assert kernels.end_rows(np.array(positions), died, 5, 9) == len(positions) - 1
+        assert kernels_rows.end_rows(np.array(positions), died, 5, 9) == len(positions) - 1
         assert (died == ALIVE).all()
-    assert kernels.end_rows(np.array([0, 4]), died, 5, 9) == -1
+    assert kernels_rows.end_rows(np.array([0, 4]), died, 5, 9) == -1
     assert died.tolist() == [9, ALIVE, ALIVE, ALIVE, 9]
 
 
@@ -204,7 +204,7 @@ def chained(rng: random.Random, width: int = 9) -> tuple[Index, list[bytes], lis
     entry_of: list[int] = []
     for start in range(0, 300, 50):
         entries = index.intern([rng.choice(pool) for _ in range(50)])
-        kernels.chain_rows(entries, index.head, index.link, start)
+        kernels_rows.chain_rows(entries, index.head, index.link, start)
         entry_of += entries.tolist()
     ended = rng.sample(range(300), 150)
     index.died[ended] = [rng.randint(0, 20) for _ in ended]
@@ -224,11 +224,11 @@ def test_chains_are_counted_listed_and_pruned(seed: int) -> None:
             if entry_of[row] == entry and index.died[row] > as_of
         ]
         args = (probes, index.head, index.link, index.died, limit, as_of)
-        total = kernels.count_chain(*args)
+        total = kernels_rows.count_chain(*args)
         numbers, positions = np.empty(total, np.int64), np.empty(total, np.int64)
-        kernels.list_chain(*args, numbers, positions)
+        kernels_rows.list_chain(*args, numbers, positions)
         assert list(zip(numbers.tolist(), positions.tolist(), strict=True)) == expected
-    live = kernels.prune_chain(probes, index.head, index.link, index.died, 10)
+    live = kernels_rows.prune_chain(probes, index.head, index.link, index.died, 10)
     wanted = sum(entry_of[r] == e and index.died[r] == ALIVE for e in probes.tolist() for r in range(300))
     assert live == wanted
     for entry in range(index.count):
@@ -254,7 +254,7 @@ def test_compact_keys(width: int) -> None:
     )  # fmt: skip
     kernels.move_slots(index.slots, new.slots, renumbered)
     before = index.find(pool)
-    for key, entry, old in zip(pool, new.find(pool), before, strict=True):
+    for entry, old in zip(new.find(pool), before, strict=True):
         rows = [int(moved[r]) for r in range(299, -1, -1) if entry_of[r] == old and moved[r] >= 0]
         assert (new.chain(entry) if entry >= 0 else []) == rows
         assert entry == (renumbered[old] if old >= 0 else -1)

@@ -35,10 +35,11 @@ from millpond.storage.types import (
     fixed_numeric,
 )
 
-NUMBERS = (
-    "0 -0.00 1 1.0 1.00 -1 -1.5 -1.50 -1.49 9 10 10.0 11 99 99.9 100 100.01 101 1000 -99 -100 -101 0.1 0.10 "
-    "0.01 0.011 0.001 -0.001 -0.0011 12345678901234567890 12345678901234567890.5 99999999999999999999999999"
-).split()
+NUMBERS = [
+    "0", "-0.00", "1", "1.0", "1.00", "-1", "-1.5", "-1.50", "-1.49", "9", "10", "10.0", "11", "99", "99.9",
+    "100", "100.01", "101", "1000", "-99", "-100", "-101", "0.1", "0.10", "0.01", "0.011", "0.001", "-0.001",
+    "-0.0011", "12345678901234567890", "12345678901234567890.5", "99999999999999999999999999",
+]  # fmt: skip
 WIDE = ["1e200", "-1e200", "1e-200", "NaN", "Infinity", "-Infinity", "0." + "3" * 60, "1" * 60]
 US = 86_400_000_000
 
@@ -62,9 +63,9 @@ INTERVALS = {
     "-178000000 years": (0, 0, -2_136_000_000),
 }
 JSONS = [
-    "null", "true", "false", "1", "1.0", "1.00", "-5", "1e3", "1000", '""', '"a"', '"ab"', '"b"', "[]", "[1]", "[2]",
-    "[1, 2]", "[null]", "[[]]", "{}", '{"a": 1}', '{"a": 2}', '{"b": 1}', '{"a": 1, "b": 2}', '{"aa": 1, "b": 1}',
-    '{"a": []}', '{"a": {}}', "[1.0]",
+    "null", "true", "false", "1", "1.0", "1.00", "-5", "1e3", "1000", '""', '"a"', '"ab"', '"b"', "[]",
+    "[1]", "[2]", "[1, 2]", "[null]", "[[]]", "{}", '{"a": 1}', '{"a": 2}', '{"b": 1}', '{"a": 1, "b": 2}',
+    '{"aa": 1, "b": 1}',    '{"a": []}', '{"a": {}}', "[1.0]",
 ]  # fmt: skip
 
 Case = tuple[str, Type, list[str], list[Any]]
@@ -78,9 +79,9 @@ def cases() -> list[Case]:
     blanks = ["a", "a  ", "b", "", "   ", " a"]
     raw = [b"", b"\x00", b"\x00\x00", b"\x00\xff", b"\xff", b"a", b"a\x00", b"a\x00b", b"\x01"]
     uuids = [bytes(16), b"\xff" * 16, bytes(range(16)), bytes([0] * 15 + [1])]
-    lists = [[], [1], [1, 2], [2], [None], [1, None], [-1]]
+    lists: list[Any] = [[], [1], [1, 2], [2], [None], [1, None], [-1]]
     days = [0, 1, -1, 20000]
-    return [
+    found: list[Case] = [
         ("bool", BOOL, ["true", "false"], [True, False]),
         ("int2", INT2, [str(i) for i in ints], ints),
         ("int4", INT4, [str(i) for i in (*ints, -(2**31), 2**31 - 1)], [*ints, -(2**31), 2**31 - 1]),
@@ -94,12 +95,14 @@ def cases() -> list[Case]:
         ("bytea", BYTEA, ["\\x" + b.hex() for b in raw], raw),
         ("date", DATE, ["1970-01-01", "1970-01-02", "1969-12-31", "2024-10-04"], days),
         ("time", TIME, ["00:00", "00:00:00.000001", "23:59:59.999999"], [0, 1, US - 1]),
-        ("timestamptz", TIMESTAMPTZ, ["1970-01-01Z", "1969-12-31Z", "infinity", "-infinity"], [0, -US, 2**63 - 1, -(2**63)]),
+        ("timestamptz", TIMESTAMPTZ, ["1970-01-01Z", "1969-12-31Z", "infinity", "-infinity"],
+         [0, -US, 2**63 - 1, -(2**63)]),
         ("uuid", UUID, [u.hex() for u in uuids], uuids),
         ("interval", INTERVAL, list(INTERVALS), [interval(*parts) for parts in INTERVALS.values()]),
         ("jsonb", JSONB, JSONS, JSONS),
-        ("int4[]", array_of(INT4), [str(v).replace("[", "{").replace("]", "}").replace("None", "NULL") for v in lists], lists),
+        ("int4[]", array_of(INT4), ["{}", "{1}", "{1,2}", "{2}", "{NULL}", "{1,NULL}", "{-1}"], lists),
     ]  # fmt: skip
+    return found
 
 
 def array(type_: Type, values: list[Any]) -> pa.Array:
@@ -126,7 +129,7 @@ def test_bytes_are_equal_and_ordered_as_in_postgresql(
         f"SELECT i, dense_rank() OVER (ORDER BY v::{name} {order}) - 1"
         " FROM unnest(%s::text[]) WITH ORDINALITY AS t(v, i)"
     )
-    expected = [rank for _, rank in sorted(postgres.execute(query, [[*texts, None]]).fetchall())]
+    expected = [rank for _, rank in sorted(postgres.execute(query.encode(), [[*texts, None]]).fetchall())]
     column = array(type_, [values[0], *values, None])[1:]
     keys = encode_sort_keys([column], [type_], [descending], [first])
     encoded = keys.to_bytes_list()

@@ -1,0 +1,154 @@
+"""Compiled loops over chains of row positions: entering, ending, finding and forgetting row versions.
+
+The rows of one key form a chain, newest first: `head[entry]`, then `link[position]`, −1 at its end.
+`died[position]` is the mark of the epoch that ended a row, `ALIVE` while nothing has. A reader that sees
+rows below `limit` only walks past newer ones, so a writer may extend chains under it: a row's `link` is
+stored before `head` names the row, and no compiler that must assume that the arrays overlap swaps them.
+"""
+
+# numba takes the types from the signatures.
+# pyright: reportMissingParameterType=false
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+from numba import types as t
+
+ALIVE = 0xFFFFFFFF
+"""The `died` mark of a row that no epoch has ended."""
+
+_INT64 = t.Array(t.int64, 1, "C", readonly=True)
+_INT64_OUT = t.int64[::1]
+_ENTRIES = t.int32[::1]
+_DIED = t.uint32[::1]
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)
+def replace_rows(entries, head, link, died, start, now, old):
+    """Makes row `start + i` the version of `entries[i]` and ends the live one before it.
+
+    `old[i]` becomes the position of the ended row, −1 when there was none alive. Returns −1, or the
+    first `i` whose key occurred earlier in the same call.
+    """
+    for i in range(entries.size):
+        entry = entries[i]
+        before = head[entry]
+        if before >= start:
+            return i
+        old[i] = -1
+        link[start + i] = before
+        if before >= 0 and died[before] == ALIVE:
+            died[before] = now
+            old[i] = before
+        head[entry] = start + i
+    return -1
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64)], cache=True, nogil=True)
+def chain_rows(entries, head, link, start):
+    """Puts row `start + i` at the front of the chain of `entries[i]`."""
+    for i in range(entries.size):
+        entry = entries[i]
+        link[start + i] = head[entry]
+        head[entry] = start + i
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64)], cache=True, nogil=True)
+def unchain_rows(entries, head, link, start):
+    """Takes rows `start + i`, the newest of their chains, out again."""
+    for i in range(entries.size - 1, -1, -1):
+        head[entries[i]] = link[start + i]
+
+
+@nb.njit([t.int64(_INT64, _DIED, t.int64, t.int64)], cache=True, nogil=True)
+def end_rows(positions, died, count, now):
+    """Ends live rows. Returns −1, or the first `i` that is no live row; then nothing is changed."""
+    for i in range(positions.size):
+        position = positions[i]
+        if position < 0 or position >= count or died[position] != ALIVE:
+            for j in range(i):
+                died[positions[j]] = ALIVE
+            return i
+        died[position] = now
+    return -1
+
+
+@nb.njit([t.void(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)
+def latest_rows(entries, head, link, died, limit, as_of, out):
+    """The newest row below `limit` of each entry if it is visible at `as_of`, else −1."""
+    for i in range(entries.size):
+        position = np.int64(-1)
+        if entries[i] >= 0:
+            position = np.int64(head[entries[i]])
+            while position >= limit:
+                position = np.int64(link[position])
+            if position >= 0 and died[position] <= as_of:
+                position = np.int64(-1)
+        out[i] = position
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64)], cache=True, nogil=True)
+def count_chain(entries, head, link, died, limit, as_of):
+    """How many rows below `limit`, visible at `as_of`, the chains of `entries` hold together."""
+    total = 0
+    for i in range(entries.size):
+        position = head[entries[i]] if entries[i] >= 0 else np.int32(-1)
+        while position >= 0:
+            if position < limit and died[position] > as_of:
+                total += 1
+            position = link[position]
+    return total
+
+
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64)], cache=True, nogil=True)
+def prune_chain(entries, head, link, died, horizon):
+    """Counts the live rows of the chains, taking out rows that ended at or before `horizon`.
+
+    A reader standing on a row taken out goes on along its unchanged link.
+    """
+    total = 0
+    for i in range(entries.size):
+        entry = entries[i]
+        position = head[entry] if entry >= 0 else np.int32(-1)
+        before = np.int32(-1)
+        while position >= 0:
+            after = link[position]
+            if died[position] <= horizon:
+                if before < 0:
+                    head[entry] = after
+                else:
+                    link[before] = after
+            else:
+                before = position
+                if died[position] == ALIVE:
+                    total += 1
+            position = after
+    return total
+
+
+@nb.njit(
+    [t.void(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT, _INT64_OUT)],
+    cache=True,
+    nogil=True,
+)
+def list_chain(entries, head, link, died, limit, as_of, probes, positions):
+    """The pairs `count_chain` counted: probe numbers ascending, positions ascending within a probe."""
+    at = 0
+    for i in range(entries.size):
+        begin = at
+        position = head[entries[i]] if entries[i] >= 0 else np.int32(-1)
+        while position >= 0 and at < probes.size:
+            if position < limit and died[position] > as_of:
+                probes[at] = i
+                positions[at] = position
+                at += 1
+            position = link[position]
+        left = begin
+        right = at - 1
+        while left < right:
+            swap = positions[left]
+            positions[left] = positions[right]
+            positions[right] = swap
+            left += 1
+            right -= 1
