@@ -23,7 +23,8 @@ _HEAD = struct.Struct(">hhHH")
 def encode_text(text: str) -> bytes:
     """The binary form of a numeric's text."""
     if text in _SPECIAL:
-        return _HEAD.pack(0, 0, _SPECIAL[text], 0)
+        # numeric_send gives infinities this scale, an artefact of how they are stored.
+        return _HEAD.pack(0, 0, _SPECIAL[text], 0 if text == "NaN" else 0x20)
     sign = _NEGATIVE if text[0] == "-" else 0
     whole, _, fraction = text.lstrip("-").partition(".")
     scale = len(fraction)
@@ -64,10 +65,12 @@ def decode(data: bytes) -> Decimal:
     value = value.scaleb(4 * (weight + 1 - count), context=decimals_value.CONTEXT)
     # Digits beyond the display scale are cut, not rounded, as numeric_recv does.
     value = decimals_value.truncate(value, scale) if scale <= 2000 else value
-    return -value if sign == _NEGATIVE and value else value
+    return value.copy_negate() if sign == _NEGATIVE and value else value
 
 
-def encode_narrow(values: npt.NDArray[np.int64], scale: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+def encode_narrow(
+    values: npt.NDArray[np.int64], scale: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
     """(bytes, offsets) of the binary forms of unscaled int64 values of one scale."""
     padding = -scale % 4
     fraction_groups = (scale + padding) // 4

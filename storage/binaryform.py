@@ -137,7 +137,9 @@ def decode_binary(type_: Type, values: pa.Array) -> pa.Array:
         packed = _packed(values, _INTERVAL_WIRE)
         return from_values(packed.astype(_INTERVAL_MEMORY), type_.arrow, values)
     if name == "numeric":
-        return pa.array(convert_each(values.to_pylist(), lambda raw: _decode_numeric(type_, raw)), type_.arrow)
+        return pa.array(
+            convert_each(values.to_pylist(), lambda raw: _decode_numeric(type_, raw)), type_.arrow
+        )
     if name == "bytea":
         return values
     return _decode_strings(type_, values)
@@ -170,7 +172,7 @@ def _decode_fixed(type_: Type, values: pa.Array) -> pa.Array:
         return pa.array(found != 0, mask=~valid_mask(values) if values.null_count else None)
     if name == "uuid":
         return from_values(found, type_.arrow, values)
-    native = found.astype("<i8" if name in _MEMORY and name != "date" else type_.arrow.to_pandas_dtype())
+    native = found.astype(_MEMORY.get(name) or type_.arrow.to_pandas_dtype())
     if name == "date":
         finite = (native != dt.DATE_INFINITY) & (native != dt.DATE_MINUS_INFINITY)
         days = native.astype(np.int64) + dt.POSTGRES_EPOCH_DAYS
@@ -179,7 +181,9 @@ def _decode_fixed(type_: Type, values: pa.Array) -> pa.Array:
         native = np.where(finite, days, native).astype(np.int32)
     elif name in ("timestamp", "timestamptz"):
         finite = (native != dt.INFINITY) & (native != dt.MINUS_INFINITY)
-        wrong = (native < dt.MIN_TIMESTAMP - dt.POSTGRES_EPOCH) | (native > dt.MAX_TIMESTAMP - dt.POSTGRES_EPOCH)
+        wrong = (native < dt.MIN_TIMESTAMP - dt.POSTGRES_EPOCH) | (
+            native > dt.MAX_TIMESTAMP - dt.POSTGRES_EPOCH
+        )
         _refuse(wrong & finite, values, DatetimeOverflow("timestamp out of range"))
         native = np.where(finite, native + dt.POSTGRES_EPOCH, native)
     elif name == "time":
@@ -270,7 +274,7 @@ def _elements(raw: bytes) -> list[bytes | None]:
     for _ in range(count):
         size = int.from_bytes(raw[position : position + 4], "big", signed=True)
         position += 4
-        if size >= 0 and position + size > len(raw) or position > len(raw):
+        if (size >= 0 and position + size > len(raw)) or position > len(raw):
             raise InvalidBinaryRepresentation("insufficient data left in message")
         items.append(None if size == -1 else raw[position : position + size])
         position += max(size, 0)

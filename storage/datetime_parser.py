@@ -30,10 +30,32 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _IGNORED = frozenset(
-    "at on sun sunday mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday "
-    "sat saturday".split()
+    [
+        "at",
+        "on",
+        "sun",
+        "sunday",
+        "mon",
+        "monday",
+        "tue",
+        "tues",
+        "tuesday",
+        "wed",
+        "weds",
+        "wednesday",
+        "thu",
+        "thur",
+        "thurs",
+        "thursday",
+        "fri",
+        "friday",
+        "sat",
+        "saturday",
+    ]
 )
-_SPECIAL = frozenset("now today tomorrow yesterday epoch infinity -infinity +infinity allballs".split())
+_SPECIAL = frozenset(
+    ["now", "today", "tomorrow", "yesterday", "epoch", "infinity", "-infinity", "+infinity", "allballs"]
+)
 _CORE = frozenset({*_MONTHS, *_IGNORED, *_SPECIAL, "am", "pm", "ad", "bc", "t", "j", "jd", "julian", "dst", "d",
                    "h", "m", "s", "y", "dow", "doy", "isodow", "isoyear", "mm", "z", "zulu", "utc"})  # fmt: skip
 
@@ -104,7 +126,7 @@ _FIELDS = re.compile(
     | (?P<word>[a-z]+)
     | (?P<zone>[+-]\ *\d[\d:.]*)
     | (?P<special>[+-]\ *[a-z]+)
-    | (?P<skip>[\s!-,./:-@\[-`{-~-])
+    | (?P<skip>[\s!-*,./:-@\[-`{-~])
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -150,7 +172,9 @@ def parse_moment(text: str, order: str = "MDY", time_only: bool = False) -> Mome
         raise _BadFormat
     if not moment.special:
         _validate(moment)
-    elif moment.has_date or moment.zone is not None and moment.special in ("infinity", "-infinity", "epoch"):
+    elif moment.has_date or (
+        moment.zone is not None and moment.special in ("infinity", "-infinity", "epoch")
+    ):
         raise _BadFormat
     return moment
 

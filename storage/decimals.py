@@ -203,7 +203,9 @@ def _each(
     return from_decimals(convert_each(pairs, lambda pair: operation(*pair)), result)
 
 
-def _aligned(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type, like: pa.Array | None) -> tuple[Limbs, Limbs]:
+def _aligned(
+    a: pa.Array, b: pa.Array, type_a: Type, type_b: Type, like: pa.Array | None
+) -> tuple[Limbs, Limbs]:
     assert type_a.scale is not None
     assert type_b.scale is not None
     scale = max(type_a.scale, type_b.scale)
@@ -308,7 +310,12 @@ def sign(array: pa.Array, type_: Type) -> pa.Array:
 
 
 def _shorten(
-    array: pa.Array, type_: Type, digits: int, rounding: str, operation: Callable[[Decimal], Decimal], result: Type
+    array: pa.Array,
+    type_: Type,
+    digits: int,
+    rounding: str,
+    operation: Callable[[Decimal], Decimal],
+    result: Type,
 ) -> pa.Array:
     """Rounds a column to a constant number of digits after (negative: before) the point."""
     if type_.scale is None or result.scale is None or len(array) <= SMALL:
@@ -401,9 +408,7 @@ def sum_by_group(
     return total.high, total.low.view(np.int64)
 
 
-def add_limbs(
-    high: Int64s, low: Int64s, other_high: Int64s, other_low: Int64s
-) -> tuple[Int64s, Int64s]:
+def add_limbs(high: Int64s, low: Int64s, other_high: Int64s, other_low: Int64s) -> tuple[Int64s, Int64s]:
     """Sum of two columns of halves. Raises 22003 with `rows` beyond 38 digits."""
     total = limbs.add(Limbs(high, low.view(np.uint64)), Limbs(other_high, other_low.view(np.uint64)))
     _check(limbs.too_long(total), None)

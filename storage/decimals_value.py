@@ -57,7 +57,7 @@ def to_text(value: Decimal) -> str:
     """PostgreSQL's text: never an exponent, no negative zero."""
     if not value.is_finite():
         return "NaN" if value.is_nan() else "Infinity" if value > 0 else "-Infinity"
-    return f"{value:f}" if value else f"{abs(value):f}"
+    return f"{value:f}" if value else f"{value.copy_abs():f}"
 
 
 def checked(value: Decimal) -> Decimal:
@@ -101,7 +101,9 @@ def read(text: str) -> Decimal:
     sign, whole, _, fraction, exponent, integer = match.groups()
     if integer:
         return Decimal(sign + str(int(integer[1:].replace("_", ""), _RADIX[integer[0].lower()])))
-    return _scaled(sign, whole.replace("_", ""), fraction.replace("_", ""), (exponent or "0").replace("_", ""))
+    return _scaled(
+        sign, whole.replace("_", ""), fraction.replace("_", ""), (exponent or "0").replace("_", "")
+    )
 
 
 def _scaled(sign: str, whole: str, fraction: str, exponent: str) -> Decimal:
@@ -409,7 +411,7 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
     if not base:
         return _decimal(0, _SIGNIFICANT)
     odd = integral and int(exponent) % 2 == 1
-    result = _real_power(abs(base), exponent)
+    result = _real_power(base.copy_abs(), exponent)
     return negate(result) if base < 0 and odd else result
 
 
@@ -421,7 +423,7 @@ def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
     if exponent.is_infinite():
         if not base and exponent < 0:
             raise InvalidArgumentForPower("zero raised to a negative power is undefined")
-        size = abs(base)
+        size = base.copy_abs()
         if size == 1:
             return ONE
         return INFINITY if (size > 1) == (exponent > 0) else ZERO
@@ -439,7 +441,9 @@ def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
 def _integer_power(base: Decimal, exponent: int, exponent_scale: int) -> Decimal:
     estimate = 0.0
     if base:
-        estimate = exponent * (math.log10(float(abs(base).scaleb(-base.adjusted(), CONTEXT))) + base.adjusted())
+        estimate = exponent * (
+            math.log10(float(base.copy_abs().scaleb(-base.adjusted(), CONTEXT))) + base.adjusted()
+        )
     if estimate > (_MAX_WEIGHT // _BASE_DIGITS + 1) * _BASE_DIGITS:
         raise overflow()
     if estimate + 1 < -_MAX_DISPLAY_SCALE:

@@ -45,7 +45,7 @@ class _Span:
     """The interval being read."""
 
     def __init__(self) -> None:
-        self.months = self.days = self.micros = 0
+        self.years = self.months = self.days = self.micros = 0
         self.seen: set[str] = set()
 
     def add(self, unit: str, whole: int, fraction: float) -> None:
@@ -62,7 +62,8 @@ class _Span:
             self.months += whole
             self._add_days(fraction * 30)
         else:
-            self.months += whole * 12 * _YEARS[unit] + round(fraction * 12 * _YEARS[unit])
+            self.years += whole * _YEARS[unit]
+            self.months += round(fraction * 12 * _YEARS[unit])
 
     def _add_days(self, days: float) -> None:
         whole = int(days)
@@ -75,13 +76,17 @@ class _Span:
         self.micros += whole + cut + (rest > 0.5) - (rest < -0.5)
 
     def negate(self) -> None:
-        self.months, self.days, self.micros = -self.months, -self.days, -self.micros
+        self.years, self.months = -self.years, -self.months
+        self.days, self.micros = -self.days, -self.micros
 
     def result(self, text: str) -> tuple[int, int, int]:
-        for value, bits in ((self.months, 31), (self.days, 31), (self.micros, 63)):
+        for value, bits in ((self.years, 31), (self.months, 31), (self.days, 31), (self.micros, 63)):
             if not -(1 << bits) <= value < 1 << bits:
                 raise IntervalOverflow(f'interval field value out of range: "{text}"')
-        return self.months, self.days, self.micros
+        months = self.years * 12 + self.months
+        if not -(1 << 31) <= months < 1 << 31:
+            raise out_of_range()
+        return months, self.days, self.micros
 
 
 _FIELDS = re.compile(
@@ -90,7 +95,7 @@ _FIELDS = re.compile(
     | (?P<years>[+-]?\ *\d+-\d+)
     | (?P<number>[+-]?\ *(?:\d+(?:\.\d*)?|\.\d+))
     | (?P<word>[a-z]+)
-    | (?P<skip>[\s!-,./:-@\[-`{-~])
+    | (?P<skip>[\s!-*,./:-@\[-`{-~])
     """,
     re.VERBOSE | re.ASCII,
 )
@@ -141,8 +146,6 @@ def _read_fields(text: str, style: str) -> _Span:
         kind, value = fields[position]
         if kind == "word":
             if value == "ago":
-                if position != len(fields) - 1:
-                    raise _BadFormat
                 ago = True
                 continue
             if value not in _UNITS or pending:
@@ -175,7 +178,8 @@ def _read_number(span: _Span, kind: str, value: str, sign: int, unit: str) -> st
         years, months = map(int, value.split("-"))
         if months >= 12:
             raise _Overflow
-        span.months += sign * (years * 12 + months)
+        span.years += sign * years
+        span.months += sign * months
         return "month"
     whole, _, fraction = value.partition(".")
     _mark(span, unit)
@@ -208,11 +212,9 @@ def _read_iso(text: str) -> _Span:
     if len(text) < 2 or text[0] != "P":
         raise _BadFormat
     span = _Span()
-    date, point, clock = text[1:].partition("T")
-    if point and not clock:
-        raise _BadFormat
+    date, _, clock = text[1:].partition("T")
     for part, units, alternative in ((date, _ISO_DATE, "-"), (clock, _ISO_TIME, ":")):
-        if alternative in part[1:] and part[-1].isdigit():
+        if part.isdigit() or (alternative in part[1:] and part[-1].isdigit()):
             _read_alternative(span, part, alternative)
         else:
             _read_designated(span, part, units)
@@ -234,6 +236,9 @@ def _read_designated(span: _Span, part: str, units: dict[str, str]) -> None:
 
 def _read_alternative(span: _Span, part: str, separator: str) -> None:
     pieces = part.split(separator)
+    basic = 8 if separator == "-" else 6
+    if len(part) == basic and part.isdigit():
+        pieces = [part[:-4], part[-4:-2], part[-2:]]
     if len(pieces) > 3 or not all(re.fullmatch(r"\d+(\.\d+)?", piece) for piece in pieces):
         raise _BadFormat
     units = ("year", "month", "day") if separator == "-" else ("hour", "minute", "second")
@@ -345,5 +350,3 @@ def _verbose(months: int, days: int, micros: int) -> str:
 
 def out_of_range() -> DatetimeOverflow:
     return DatetimeOverflow("interval out of range")
-
-

@@ -59,7 +59,11 @@ def pack(months: Int64s, days: Int64s, micros: Int64s, like: pa.Array | None = N
 def unpack(array: pa.Array) -> Parts:
     """(months, days, microseconds) as int64; NULL rows hold anything."""
     packed = fixed_values(array, _LAYOUT)
-    return packed["months"].astype(np.int64), packed["days"].astype(np.int64), packed["micros"].astype(np.int64)
+    return (
+        packed["months"].astype(np.int64),
+        packed["days"].astype(np.int64),
+        packed["micros"].astype(np.int64),
+    )
 
 
 def _check(wrong: npt.NDArray[np.bool_], like: pa.Array | None, error: SqlError | None = None) -> None:
@@ -277,7 +281,9 @@ def age(a: pa.Array, b: pa.Array, timezone: str | None = None) -> pa.Array:
     months = (year_1 - year_2) * 12 + month_1 - month_2
     # A missing day is borrowed from the month of the earlier time, or of `a` when that is the earlier.
     ones = np.ones_like(days)
-    length = days_from_civil(year_2 + month_2 // 12, month_2 % 12 + 1, ones) - days_from_civil(year_2, month_2, ones)
+    length = days_from_civil(year_2 + month_2 // 12, month_2 % 12 + 1, ones) - days_from_civil(
+        year_2, month_2, ones
+    )
     for _ in range(2):
         short = days < 0
         days, months = days + short * length, months - short

@@ -16,7 +16,6 @@ from typing import Any
 
 from . import decimals_value
 from .errors import (
-    InvalidParameterValue,
     InvalidTextRepresentation,
     SqlError,
     StatementTooComplex,
@@ -92,12 +91,7 @@ def _check_escapes(text: str, value: Json) -> None:
 
 def check_json(text: str) -> str:
     """The same text, once known to be valid JSON. Raises 22P02."""
-    value = _decode(text, _SYNTAX)
-    if "\\u" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise _invalid("Unicode low surrogate must follow a high surrogate.") from None
+    _decode(text, _SYNTAX)
     return text
 
 
@@ -333,11 +327,9 @@ def has_key(value: Json, key: str) -> bool:
 
 
 def concatenate(a: Json, b: Json) -> Json:
-    """jsonb a || b. Raises 22023 for an object and a scalar."""
+    """jsonb a || b: objects merge, anything else becomes the elements of one array."""
     if isinstance(a, dict) and isinstance(b, dict):
         return {**a, **b}
-    if isinstance(a, dict) and not isinstance(b, list) or isinstance(b, dict) and not isinstance(a, list):
-        raise InvalidParameterValue("invalid concatenation of jsonb objects")
     return (a if isinstance(a, list) else [a]) + (b if isinstance(b, list) else [b])
 
 

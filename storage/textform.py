@@ -73,9 +73,7 @@ _FAMILIES: dict[str, tuple[Parse, Format]] = {
     "interval": (temporal.parse_intervals, temporal.format_intervals),
     "json": (strings.parse_json, strings.format_strings),
     "jsonb": (strings.parse_jsonb, strings.format_strings),
-    **{name: (strings.parse_strings, strings.format_strings) for name in
-       ("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void")},
-    **{name: (numbers.parse_oids, numbers.format_oids) for name in
-       ("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace")},
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void"), (strings.parse_strings, strings.format_strings)),
+    **dict.fromkeys(("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace"), (numbers.parse_oids, numbers.format_oids)),
 }  # fmt: skip
 assert _FAMILIES.keys() == INFO.keys()

@@ -32,7 +32,7 @@ def split_array(text: str) -> list[str | None]:
     if bounds:
         body = body[bounds.end() :]
         if not body.startswith("{"):
-            raise _malformed(text, "Array contents must start with \"{\".")
+            raise _malformed(text, 'Array contents must start with "{".')
     if not body.startswith("{"):
         raise _malformed(text, 'Array value must start with "{" or dimension information.')
     return _Reader(text, body).elements()

@@ -47,9 +47,7 @@ def parse_integer(name: str, text: str) -> int:
     try:
         value = int(text) if text.isdecimal() and text.isascii() else _spelled_integer(text)
     except ValueError:
-        raise InvalidTextRepresentation(
-            f'invalid input syntax for type {Type(name)}: "{text}"'
-        ) from None
+        raise InvalidTextRepresentation(f'invalid input syntax for type {Type(name)}: "{text}"') from None
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise NumericOutOfRange(f'value "{text}" is out of range for type {Type(name)}')
     return value
@@ -81,7 +79,9 @@ def parse_integers(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.A
             pass
     digits = {"int2": 4, "int4": 9, "int8": 18}[name]
     plain = matches(texts, rf"^-?\d{{1,{digits}}}$")
-    return parse_mixed(texts, plain, lambda rows: pc.cast(rows, arrow), lambda text: parse_integer(name, text))
+    return parse_mixed(
+        texts, plain, lambda rows: pc.cast(rows, arrow), lambda text: parse_integer(name, text)
+    )
 
 
 def format_integers(type_: Type, array: pa.Array, settings: TextSettings) -> pa.Array:
@@ -131,7 +131,9 @@ def format_oids(type_: Type, array: pa.Array, settings: TextSettings) -> pa.Arra
 
 
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?", re.ASCII)
+_HEX_FLOAT = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?\d+)?", re.ASCII
+)
 _FLOAT_WORDS = {
     "nan": float("nan"), "inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"),
     "infinity": float("inf"), "+infinity": float("inf"), "-infinity": float("-inf"),
@@ -237,7 +239,11 @@ def _open_interval(text: str, value: float, bits: int) -> str:
     exact = Fraction(float(number))
     with np.errstate(over="ignore"):
         below, above = float(np.nextafter(number, kind("-inf"))), float(np.nextafter(number, kind("inf")))
-    lower = exact + exact - (exact + Fraction(above)) / 2 if below == float("-inf") else (exact + Fraction(below)) / 2
+    lower = (
+        exact + exact - (exact + Fraction(above)) / 2
+        if below == float("-inf")
+        else (exact + Fraction(below)) / 2
+    )
     upper = (exact + Fraction(above)) / 2 if above != float("inf") else 2 * exact - lower
     count = len(_digits(text)[1])
     while not lower < Fraction(text) < upper:

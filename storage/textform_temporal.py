@@ -95,7 +95,9 @@ def parse_dates(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.Arra
 def format_dates(type_: Type, array: pa.Array, settings: TextSettings) -> pa.Array:
     if len(array) <= SMALL:
         return _format_each(_ints(array, np.int32), dt.format_date)
-    return _format_bulk(array, fixed_values(array, np.int32), _MIN_DAYS, _MAX_DAYS, _arrow_text, dt.format_date)
+    return _format_bulk(
+        array, fixed_values(array, np.int32), _MIN_DAYS, _MAX_DAYS, _arrow_text, dt.format_date
+    )
 
 
 def _arrow_text(array: pa.Array) -> pa.Array:

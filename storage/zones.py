@@ -67,7 +67,9 @@ class Zone:
 
     def local_offset(self, local: int) -> int:
         """`local_offsets` of one."""
-        return int(self.local_offsets(np.array([local]))[0]) if len(self.offsets) > 1 else int(self.offsets[0])
+        return (
+            int(self.local_offsets(np.array([local]))[0]) if len(self.offsets) > 1 else int(self.offsets[0])
+        )
 
 
 def fixed_zone(name: str, offset: int) -> Zone:

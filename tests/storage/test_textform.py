@@ -187,7 +187,21 @@ def test_booleans(oracle: Any) -> None:
 
 
 def test_strings(oracle: Any) -> None:
-    texts = ["", "a", "abc", "abcd", "abc  ", "ab  ", "äöü", "äöüß", "a b c", "x" * 100, "日本語", "日本語x", "    "]
+    texts = [
+        "",
+        "a",
+        "abc",
+        "abcd",
+        "abc  ",
+        "ab  ",
+        "äöü",
+        "äöüß",
+        "a b c",
+        "x" * 100,
+        "日本語",
+        "日本語x",
+        "    ",
+    ]
     for type_ in (TEXT, varchar(3), varchar(), bpchar(3), bpchar(5), Type("bpchar")):
         check(oracle, type_, texts)
     check(oracle, NAME, ["", "a", "x" * 63, "x" * 64, "ä" * 40])
@@ -262,7 +276,9 @@ TIME_TEXTS = [
 def test_times(oracle: Any) -> None:
     check(oracle, TIME, TIME_TEXTS)
     for digits in (0, 3):
-        check(oracle, Type("time", digits), ["10:20:30.123456", "23:59:59.9999", "10:20:30.0005", "10:20:30.5"])
+        check(
+            oracle, Type("time", digits), ["10:20:30.123456", "23:59:59.9999", "10:20:30.0005", "10:20:30.5"]
+        )
 
 
 TIMESTAMP_TEXTS = [
@@ -290,7 +306,11 @@ TIMESTAMP_TEXTS = [
 def test_timestamps(oracle: Any) -> None:
     check(oracle, TIMESTAMP, TIMESTAMP_TEXTS)
     for digits in (0, 1, 3):
-        check(oracle, Type("timestamp", digits), [t for t in TIMESTAMP_TEXTS if "." in t] + ["1969-12-31 23:59:59.25"])
+        check(
+            oracle,
+            Type("timestamp", digits),
+            [t for t in TIMESTAMP_TEXTS if "." in t] + ["1969-12-31 23:59:59.25"],
+        )
 
 
 ZONES = ["UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo",
@@ -302,7 +322,9 @@ def test_timestamps_with_zone(oracle: Any, timezone: str) -> None:
     check(oracle, TIMESTAMPTZ, TIMESTAMP_TEXTS, TextSettings(timezone=timezone))
 
 
-@pytest.mark.parametrize("timezone", ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago"])
+@pytest.mark.parametrize(
+    "timezone", ["Europe/Paris", "America/New_York", "Australia/Lord_Howe", "America/Santiago"]
+)
 def test_random_instants(oracle: Any, postgres: Any, timezone: str) -> None:
     """Instants near and far, hours apart over DST changes, both directions."""
     generator = random.Random(SEED)
@@ -348,11 +370,29 @@ def test_arrays(oracle: Any) -> None:
 
 
 def test_nested_arrays_are_refused() -> None:
-    assert round_trip(array_of(INT4), "{{1,2},{3,4}}") == ("0A000", "multidimensional arrays are not supported")
+    assert round_trip(array_of(INT4), "{{1,2},{3,4}}") == (
+        "0A000",
+        "multidimensional arrays are not supported",
+    )
 
 
 def test_json_types(oracle: Any) -> None:
-    texts = ['{"a":1}', " [1, 2 ,3] ", "1", '"x"', "null", "tru", "{", "", "{'a':1}", "[1,]", "01", "1.", "NaN", '"\\u00e9"']
+    texts = [
+        '{"a":1}',
+        " [1, 2 ,3] ",
+        "1",
+        '"x"',
+        "null",
+        "tru",
+        "{",
+        "",
+        "{'a':1}",
+        "[1,]",
+        "01",
+        "1.",
+        "NaN",
+        '"\\u00e9"',
+    ]
     check(oracle, JSON, texts)
     check(oracle, JSONB, texts)
 
@@ -378,7 +418,11 @@ def test_errors_name_all_failing_rows() -> None:
 @pytest.mark.parametrize("type_", [INT4, FLOAT8, NUMERIC, numeric(9, 2), DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL, BOOL,
                                    UUID, BYTEA, JSONB, TEXT, array_of(INT4), OID], ids=str)  # fmt: skip
 def test_empty_and_all_null(type_: Type) -> None:
-    for column in (pa.array([], pa.string()), pa.array([None] * 3, pa.string()), pa.array([None] * 50, pa.string())):
+    for column in (
+        pa.array([], pa.string()),
+        pa.array([None] * 3, pa.string()),
+        pa.array([None] * 50, pa.string()),
+    ):
         parsed = parse_text(type_, column)
         assert parsed.type == type_.arrow
         assert format_text(type_, parsed).to_pylist() == column.to_pylist()
