@@ -311,20 +311,22 @@ def _check_mark(reader: LogReader, identity: bytes, end: Position, folder: Path)
 
 
 def _settle(folder: Path, disk: Disk, reader: LogReader, end: Position) -> None:
-    """Makes the epochs of the last segment durable before anything is built on them.
+    """Makes the end of the log durable before anything is built on it.
 
-    The crashed writer may have died between write and fsync; then they are only in the page cache. They are
-    written again, because after a failed fsync the kernel takes its pages for clean.
+    The crashed writer may have died between write and fsync; then its last epoch is only in the page
+    cache. It is written again, because after a failed fsync the kernel takes its pages for clean. Or it
+    died between cutting a failed epoch off and the next segment's header; then the cut is only in the
+    page cache, and a power cut would bring the epoch back.
     """
     if end.segment not in reader.inventory().segments:
         return
     mark = reader.end_mark()
     start = mark.offset if mark is not None and mark.segment == end.segment and mark <= end else 0
-    if start == end.offset:
-        return
     file = disk.open(segment_path(folder, end.segment), write=True)
     try:
-        file.write_at(start, [file.read_at(start, end.offset - start)])
+        file.truncate(end.offset)
+        if start < end.offset:
+            file.write_at(start, [file.read_at(start, end.offset - start)])
         file.sync()
     finally:
         file.close()
