@@ -318,15 +318,17 @@ def _settle(folder: Path, disk: Disk, reader: LogReader, end: Position) -> None:
     died between cutting a failed epoch off and the next segment's header; then the cut is only in the
     page cache, and a power cut would bring the epoch back.
     """
-    if end.segment not in reader.inventory().segments:
+    segments = reader.inventory().segments
+    if not segments or segments[-1] < end.segment:
         return
-    mark = reader.end_mark()
-    start = mark.offset if mark is not None and mark.segment == end.segment and mark <= end else 0
-    file = disk.open(segment_path(folder, end.segment), write=True)
+    number, mark = segments[-1], reader.end_mark()
+    stop = end.offset if number == end.segment else HEADER_BYTES
+    start = mark.offset if mark is not None and mark.segment == number and mark <= end else 0
+    file = disk.open(segment_path(folder, number), write=True)
     try:
-        file.truncate(end.offset)
-        if start < end.offset:
-            file.write_at(start, [file.read_at(start, end.offset - start)])
+        file.truncate(stop)
+        if start < stop:
+            file.write_at(start, [file.read_at(start, stop - start)])
         file.sync()
     finally:
         file.close()
