@@ -11,7 +11,6 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from . import decimals_value
 from .errors import InvalidBinaryRepresentation
 
 _NEGATIVE, _NAN, _INFINITY, _MINUS_INFINITY = 0x4000, 0xC000, 0xD000, 0xF000
@@ -61,10 +60,10 @@ def decode(data: bytes) -> Decimal:
     if any(group >= 10000 for group in groups):
         raise InvalidBinaryRepresentation('invalid digit in external "numeric" value')
     coefficient = int("".join([f"{group:04d}" for group in groups]) or "0")
-    value = decimals_value.CONTEXT.create_decimal(coefficient)
-    value = value.scaleb(4 * (weight + 1 - count), context=decimals_value.CONTEXT)
     # Digits beyond the display scale are cut, not rounded, as numeric_recv does.
-    value = decimals_value.truncate(value, scale) if scale <= 2000 else value
+    shift = scale + 4 * (weight + 1 - count)
+    coefficient = coefficient * 10**shift if shift >= 0 else coefficient // 10**-shift
+    value = Decimal(f"{coefficient}e-{scale}")
     return value.copy_negate() if sign == _NEGATIVE and value else value
 
 

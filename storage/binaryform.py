@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import binary_numeric, decimals_limbs, decimals_value, jsons
 from . import datetimes as dt
@@ -31,6 +30,7 @@ from .textform_rows import (
     convert_each,
     fixed_values,
     from_values,
+    pc,
     raise_at,
     text_bytes,
     valid_mask,
@@ -64,12 +64,17 @@ def encode_binary(type_: Type, array: pa.Array) -> pa.Array:
     if name == "numeric":
         return _encode_numerics(type_, array)
     if name == "jsonb":
+        if len(array) <= SMALL:
+            texts = array.to_pylist()
+            return pa.array([None if text is None else b"\x01" + text.encode() for text in texts], pa.binary())
         return pc.binary_join_element_wise(b"\x01", pc.cast(array, pa.binary()), b"")
     return array if name == "bytea" else pc.cast(array, pa.binary())
 
 
 def _wire_values(name: str, array: pa.Array) -> npt.NDArray[Any]:
     if name == "bool":
+        if len(array) <= SMALL:
+            return np.array([bool(value) for value in array.to_pylist()], np.uint8)
         return np.asarray(array.fill_null(False).to_numpy(zero_copy_only=False), np.uint8)
     values = fixed_values(array, _MEMORY.get(name) or array.type.to_pandas_dtype())
     if name == "date":
@@ -148,6 +153,10 @@ def decode_binary(type_: Type, values: pa.Array) -> pa.Array:
 def _packed(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """One element of `dtype` a row, zero where NULL. Raises unless every row has exactly its bytes."""
     width = np.dtype(dtype).itemsize
+    if len(values) <= SMALL:
+        raws = [bytes(width) if raw is None else raw for raw in values.to_pylist()]
+        if all(len(raw) == width for raw in raws):
+            return np.frombuffer(b"".join(raws), dtype)
     lengths = pc.binary_length(values).fill_null(width).to_numpy(zero_copy_only=False)
     if (wrong := lengths != width).any():
         rows = np.flatnonzero(wrong)
@@ -169,7 +178,7 @@ def _decode_fixed(type_: Type, values: pa.Array) -> pa.Array:
     name = type_.name
     found = _packed(values, _WIRE[name])
     if name == "bool":
-        return pa.array(found != 0, mask=~valid_mask(values) if values.null_count else None)
+        return pa.array(found != 0, mask=~valid_mask(values))
     if name == "uuid":
         return from_values(found, type_.arrow, values)
     native = found.astype(_MEMORY.get(name) or type_.arrow.to_pandas_dtype())
@@ -192,8 +201,7 @@ def _decode_fixed(type_: Type, values: pa.Array) -> pa.Array:
 
 
 def _refuse(wrong: npt.NDArray[np.bool_], values: pa.Array, error: SqlError) -> None:
-    wrong = wrong & valid_mask(values)
-    if wrong.any():
+    if wrong.any() and (wrong := wrong & valid_mask(values)).any():
         raise_at(error, np.flatnonzero(wrong))
 
 

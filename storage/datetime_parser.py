@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from datetime import date
 
 from . import datetimes as dt
 from .errors import (
@@ -156,7 +157,7 @@ def _split(text: str) -> list[tuple[str, str]]:
 def _goes_on(word: str, following: str) -> bool:
     """Whether a word is the beginning of a date (`jan-8`) or of a zone's name (`europe/paris`)."""
     if following in ("-", "/", "."):
-        return following != "" and not (following == "-" and word in ("z", "t"))
+        return not (following == "-" and word in ("z", "t"))
     return (following == "+" or following.isdigit()) and word not in _CORE
 
 
@@ -474,6 +475,47 @@ def bad_format(text: str, sql_name: str) -> SqlError:
     return InvalidDatetime(f'invalid input syntax for type {sql_name}: "{text}"')
 
 
+_ISO = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
+)
+
+
+def _read_iso(text: str) -> tuple[int, str | None] | None:
+    """(local microseconds, zone) of the usual spelling of a valid timestamp, else None."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hours, minutes, seconds, fraction, where = match.groups()
+    try:
+        days = date(int(year), int(month), int(day)).toordinal() - 719_163
+    except ValueError:
+        return None
+    if hours is None:
+        return days * dt.DAY, None
+    if hours > "23" or minutes > "59" or (seconds or "") > "59":
+        return None
+    clock = (int(hours) * 60 + int(minutes)) * 60 + int(seconds or 0)
+    return days * dt.DAY + clock * 1_000_000 + int((fraction or "0").ljust(6, "0")), where
+
+
+def _iso_timestamp(text: str, timezone: str | None) -> int | None:
+    found = _read_iso(text)
+    if found is None:
+        return None
+    micros, where = found
+    offset = 0
+    if where is not None:
+        try:
+            offset = 0 if where == "Z" else parse_offset(where)
+        except _ZoneOverflow:
+            return None
+    if timezone is None:
+        return micros
+    if where is None:
+        offset = zone(timezone).local_offset(micros // 1_000_000)
+    return micros - offset * 1_000_000
+
+
 def _now(name: str) -> tuple[int, int]:
     """(instant, local timestamp) now in the zone, microseconds."""
     instant = time.time_ns() // 1000
@@ -485,6 +527,8 @@ _SHIFTS = {"today": 0, "tomorrow": 1, "yesterday": -1}
 
 def parse_date(text: str, order: str = "MDY", timezone: str = "UTC") -> int:
     """Days since 1970. Raises 22007, 22008."""
+    if len(text) == 10 and (iso := _read_iso(text)) is not None:
+        return iso[0] // dt.DAY
     moment = _read(text, "date", order)
     if moment.special:
         if moment.special in ("infinity", "-infinity"):
@@ -504,6 +548,9 @@ def parse_timestamp(text: str, order: str = "MDY", timezone: str | None = None, 
     """Microseconds since 1970: local time if `timezone` is None (a zone in the text is then ignored),
     else the instant, `timezone` being that of texts without one. Raises 22007, 22008.
     """
+    iso = _iso_timestamp(text, timezone)
+    if iso is not None:
+        return iso
     sql_name = "timestamp" if timezone is None else "timestamp with time zone"
     moment = _read(text, sql_name, order)
     if moment.special:

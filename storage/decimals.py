@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import decimals_limbs as limbs
 from . import decimals_value as value
 from .decimals_limbs import Limbs
 from .errors import DivisionByZero, NumericOutOfRange
-from .textform_rows import SMALL, convert_each, fixed_values, from_values, raise_at, valid_mask
+from .textform_rows import SMALL, convert_each, fixed_values, from_values, pc, raise_at, valid_mask
 from .types import NUMERIC, NUMERIC_PRECISION, Type, fixed_numeric, numeric_modifier
 
 __all__ = ["numeric_modifier"]
@@ -256,7 +255,21 @@ def multiply(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
 
 def divide(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
     """a / b in text form. Raises 22012."""
+    if type_a.scale is not None and type_b.scale is not None:
+        return _divide_fixed(limbs.of_array(a).to_list(), limbs.of_array(b).to_list(), type_a, type_b, _valid_pair(a, b))
     return _each(value.divide, a, b, type_a, type_b, NUMERIC)
+
+
+def _divide_fixed(a: list[int], b: list[int], type_a: Type, type_b: Type, like: pa.Array | None) -> pa.Array:
+    """Quotients of unscaled values."""
+    scale_a, scale_b = type_a.scale, type_b.scale
+    assert scale_a is not None
+    assert scale_b is not None
+    pairs: list[tuple[int, int] | None] = list(zip(a, b, strict=True))
+    if like is not None:
+        pairs = [pair if known else None for pair, known in zip(pairs, valid_mask(like).tolist(), strict=True)]
+    texts = convert_each(pairs, lambda pair: value.divide_unscaled(pair[0], scale_a, pair[1], scale_b))
+    return pa.array(texts, pa.string())
 
 
 def modulo(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
@@ -420,6 +433,10 @@ def mean(sums: pa.Array, counts: Int64s, type_: Type) -> pa.Array:
 
     `sums` is a numeric column of `type_`.
     """
+    if type_.scale is not None:
+        known = valid_mask(sums) & (counts != 0)
+        like = None if known.all() else pa.array(known, mask=~known)
+        return _divide_fixed(limbs.of_array(sums).to_list(), counts.tolist(), type_, fixed_numeric(0), like)
     pairs = [
         None if total is None or count == 0 else (total, Decimal(count))
         for total, count in zip(to_decimals(sums, type_), counts.tolist(), strict=True)

@@ -19,6 +19,8 @@ from decimal import (
     Decimal,
 )
 
+import numpy as np
+
 from .errors import (
     DivisionByZero,
     FeatureNotSupported,
@@ -255,9 +257,46 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
     return checked(_quotient(a, b, division_scale(a, b)))
 
 
+def unscaled(value: Decimal) -> tuple[int, int]:
+    """(integer, scale) of a finite value: integer × 10^−scale."""
+    scale = scale_of(value)
+    return _integer(value, scale), scale
+
+
 def _integer(value: Decimal, scale: int) -> int:
     """value × 10^scale, which must be an integer."""
     return int(value.scaleb(scale, context=CONTEXT))
+
+
+def divide_unscaled(a: int, scale_a: int, b: int, scale_b: int) -> str:
+    """The text of `divide` for two values given as integers × 10^−scale. Raises 22012.
+
+    The same as by way of Decimal, several times quicker.
+    """
+    if b == 0:
+        raise DivisionByZero("division by zero")
+    weight_a, head_a = _head_of_integer(abs(a), scale_a)
+    weight_b, head_b = _head_of_integer(abs(b), scale_b)
+    weight = weight_a - weight_b - (head_a <= head_b)
+    scale = min(max(_SIGNIFICANT - weight * _BASE_DIGITS, scale_a, scale_b), _MAX_DISPLAY_SCALE)
+    shift = scale + scale_b - scale_a
+    dividend, divisor = abs(a) * 10 ** max(shift, 0), abs(b) * 10 ** max(-shift, 0)
+    quotient, rest = divmod(dividend, divisor)
+    quotient += 2 * rest >= divisor
+    digits = str(quotient).zfill(scale + 1)
+    sign = "-" if quotient and (a < 0) != (b < 0) else ""
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else sign + digits
+
+
+def _head_of_integer(size: int, scale: int) -> tuple[int, int]:
+    """`_head` of size × 10^−scale."""
+    if not size:
+        return 0, 0
+    digits = str(size)
+    adjusted = len(digits) - 1 - scale
+    weight = adjusted // _BASE_DIGITS
+    count = adjusted - weight * _BASE_DIGITS + 1
+    return weight, int(digits[:count].ljust(count, "0"))
 
 
 def _quotient(a: Decimal, b: Decimal, scale: int) -> Decimal:
@@ -500,6 +539,9 @@ def to_float(value: Decimal, name: str = "float8") -> float:
     if not value.is_finite():
         return float(value) if not value.is_nan() else math.nan
     result = float(value)
+    if name == "float4":
+        with np.errstate(over="ignore"):
+            result = float(np.float32(result))
     if math.isinf(result) or (result == 0 and value):
         raise NumericOutOfRange(f'"{to_text(value)}" is out of range for type {Type(name)}')
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _SPACE = " \t\n\v\f\r"
 _BOUNDS = re.compile(r"\s*(\[[+-]?\d+(?::[+-]?\d+)?\]\s*)+=\s*")
+_SIMPLE = re.compile(r'\{[^{}",\\\s]+(?:,[^{}",\\\s]+)*\}', re.ASCII)
+_NULLS = frozenset(f"{n}{u}{a}{b}" for n in "nN" for u in "uU" for a in "lL" for b in "lL")
 _QUOTED = re.compile(r'[{}",\\\s]', re.ASCII)
 
 
@@ -27,6 +30,9 @@ def _malformed(text: str, detail: str) -> InvalidTextRepresentation:
 
 def split_array(text: str) -> list[str | None]:
     """The element texts of an array literal, None for NULL. Raises 22P02, 0A000 for nested arrays."""
+    if _SIMPLE.fullmatch(text):
+        words = text[1:-1].split(",")
+        return [None if word in _NULLS else word for word in words]
     body = text.lstrip(_SPACE)
     bounds = _BOUNDS.match(body)
     if bounds:
@@ -124,7 +130,7 @@ def parse_arrays(
     assert type_.element is not None
     lists = convert_each(texts.to_pylist(), split_array)
     element = type_.element if type_.typmod < 0 else Type(type_.element.name, type_.typmod, type_.scale)
-    lengths = np.array([0 if found is None else len(found) for found in lists], np.int32)
+    lengths = [0 if found is None else len(found) for found in lists]
     flat = pa.array([text for found in lists if found for text in found], pa.string())
     try:
         values = parse_text(element, flat, settings)
@@ -132,7 +138,7 @@ def parse_arrays(
         assert error.rows is not None
         raise_at(error, np.unique(np.repeat(np.arange(len(lists)), lengths)[error.rows]))
         raise
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    offsets = np.array([0, *accumulate(lengths)], np.int32)
     return pa.Array.from_buffers(
         type_.arrow, len(texts), [validity_of(texts), pa.py_buffer(offsets)], children=[values]
     )

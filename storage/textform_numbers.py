@@ -6,14 +6,14 @@ plain between 1e-4 and 1e15 (1e6 for real), else with an exponent of at least tw
 
 from __future__ import annotations
 
+import math
 import re
-from decimal import Decimal
+import struct
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import decimals
 from .errors import InvalidTextRepresentation, NumericOutOfRange
@@ -26,6 +26,7 @@ from .textform_rows import (
     parse_each,
     parse_mixed,
     patch_rows,
+    pc,
     text_bytes,
     to_mask,
     valid_mask,
@@ -163,9 +164,18 @@ def _has_digit(text: str) -> bool:
 
 
 def _nearest_float4(text: str, value: float) -> float:
-    # Rounding by way of float8 can differ in the last place, so the text is read as float4.
-    del value
-    return pc.cast(pa.array([text]), pa.float32()).to_pylist()[0]
+    """The float4 nearest to the text, of which `value` is the nearest float8.
+
+    Rounding twice goes wrong only if the float8 lies half way between two float4; below their normal
+    range that is not told by the bits.
+    """
+    half_way = struct.unpack("<Q", struct.pack("<d", value))[0] & 0x1FFFFFFF == 0x10000000
+    if half_way or abs(value) < 1.2e-38:
+        return pc.cast(pa.array([text]), pa.float32()).to_pylist()[0]
+    try:
+        return struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def parse_floats(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.Array:
@@ -202,7 +212,7 @@ def _layout(text: str, value: float, limit: int, bits: int = 64) -> str:
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0" if text[0] == "-" else "0"
-    if (1 << (52 if bits == 64 else 23)) <= abs(value) < 1e42:
+    if (1 << (53 if bits == 64 else 24)) <= abs(value) < 1e42 and _may_be_half_way(text, value, bits):
         text = _open_interval(text, value, bits)
     sign, digits, exponent = _digits(text)
     if -4 <= exponent < limit:
@@ -213,10 +223,13 @@ def _layout(text: str, value: float, limit: int, bits: int = 64) -> str:
 
 def _digits(text: str) -> tuple[str, str, int]:
     """Sign, significant digits, and the decimal exponent of the first of them."""
-    parts = Decimal(text).as_tuple()
-    digits = "".join(map(str, parts.digits))
-    assert isinstance(parts.exponent, int)
-    return "-" if parts.sign else "", digits.rstrip("0"), parts.exponent + len(digits) - 1
+    sign = "-" if text[0] == "-" else ""
+    mantissa, _, power = text[len(sign) :].partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    significant = digits.lstrip("0")
+    exponent = int(power or 0) + len(whole) - 1 - (len(digits) - len(significant))
+    return sign, significant.rstrip("0"), exponent
 
 
 def _plain(digits: str, exponent: int) -> str:
@@ -225,6 +238,15 @@ def _plain(digits: str, exponent: int) -> str:
     if len(digits) <= exponent + 1:
         return digits + "0" * (exponent + 1 - len(digits))
     return digits[: exponent + 1] + "." + digits[exponent + 1 :]
+
+
+def _may_be_half_way(text: str, value: float, bits: int) -> bool:
+    """Whether a decimal of an integral float lies half way to one of its neighbours."""
+    _, digits, exponent = _digits(text)
+    distance = abs(int(digits) * 10 ** (exponent + 1 - len(digits)) - int(abs(value)))
+    step = 1 << (math.frexp(value)[1] - (53 if bits == 64 else 24))
+    # Below a power of two the neighbour is only half a step away.
+    return distance * 2 == step or distance * 4 == step
 
 
 def _open_interval(text: str, value: float, bits: int) -> str:
@@ -238,15 +260,10 @@ def _open_interval(text: str, value: float, bits: int) -> str:
     number = kind(value)
     exact = Fraction(float(number))
     with np.errstate(over="ignore"):
-        below, above = float(np.nextafter(number, kind("-inf"))), float(np.nextafter(number, kind("inf")))
-    lower = (
-        exact + exact - (exact + Fraction(above)) / 2
-        if below == float("-inf")
-        else (exact + Fraction(below)) / 2
-    )
-    upper = (exact + Fraction(above)) / 2 if above != float("inf") else 2 * exact - lower
+        below, above = float(np.nextafter(number, kind(0))), float(np.nextafter(number, number * 2))
+    near, far = sorted(((exact + Fraction(below)) / 2, (exact + Fraction(above)) / 2))
     count = len(_digits(text)[1])
-    while not lower < Fraction(text) < upper:
+    while not near < Fraction(text) < far:
         text = f"{float(number):.{count - 1}e}"
         count += 1
     return text

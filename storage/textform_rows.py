@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from .errors import SqlError
+
+pc: Any = pyarrow.compute
+"""Arrow's kernels. Its module makes most of them when imported, so a type checker does not see them."""
 
 SMALL = 16
 SPACE = " \t\n\v\f\r"

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import jsons
 from .errors import InvalidTextRepresentation, StringTooLong
-from .textform_rows import SMALL, SPACE, parse_distinct, parse_each, patch_rows, to_mask
+from .textform_rows import SMALL, SPACE, parse_distinct, parse_each, patch_rows, pc, to_mask
 from .types import Type
 
 if TYPE_CHECKING:

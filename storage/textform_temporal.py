@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import datetime_parser as parser
 from . import datetimes as dt
@@ -27,6 +26,7 @@ from .textform_rows import (
     parse_each,
     parse_mixed,
     patch_rows,
+    pc,
     valid_mask,
 )
 from .textform_zoned import to_instants, to_local

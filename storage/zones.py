@@ -40,6 +40,8 @@ class Zone:
     starts: Int64s
     offsets: Int64s
     local_starts: Int64s
+    lists: tuple[list[int], list[int], list[int]]
+    """`starts`, `local_starts`, `offsets` as lists: a search in them is quicker for one instant."""
     last: int
     """Later instants are looked up whole 400-year cycles earlier."""
 
@@ -74,7 +76,13 @@ class Zone:
 
 def fixed_zone(name: str, offset: int) -> Zone:
     """A zone of one offset, in seconds east of UTC."""
-    return Zone(name, np.empty(0, np.int64), np.array([offset]), np.empty(0, np.int64), 1 << 62)
+    return _zone(name, [], [offset], 1 << 62)
+
+
+def _zone(name: str, starts: list[int], offsets: list[int], last: int) -> Zone:
+    table, values = np.array(starts, np.int64), np.array(offsets, np.int64)
+    local = table + values[1:]
+    return Zone(name, table, values, local, (starts, local.tolist(), offsets), last)
 
 
 _POSIX = re.compile(r"(?:<[^>]+>|[A-Za-z]{3,})?([+-]?)(\d{1,3})(?::(\d\d))?(?::(\d\d))?", re.ASCII)
@@ -118,8 +126,7 @@ def _load(name: str) -> Zone:
         later, later_offsets = _future(info, starts[-1] if starts else 0)
         starts, offsets = starts + later, offsets + later_offsets
     last = starts[-1] if "," in footer else 1 << 62
-    table, values = np.array(starts, np.int64), np.array(offsets, np.int64)
-    return Zone(name, table, values, table + values[1:], last)
+    return _zone(name, starts, offsets, last)
 
 
 def _tzif_bytes(name: str) -> bytes:
