@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import TypeVar, cast
 
 from ..operators.aggregate import AggregateCall
-from ..operators.expr import ColumnRef, Expr, Literal, OuterColumn, Parameter, Subquery, rewrite_expr
+from ..operators.expr import ColumnRef, Expr, Literal, Now, OuterColumn, Parameter, Subquery, rewrite_expr
 from ..operators.node import Node, rewrite
 from ..operators.window import Bound, Frame, WindowCall
 from ..sql.bind_columns import RowExpr
@@ -26,12 +27,17 @@ Change = Callable[[Expr, int], "Expr | None"]
 
 T = TypeVar("T")
 _PARTS = (AggregateCall, WindowCall, Frame, Bound)
+_LEAVES = (ColumnRef, OuterColumn, Literal, Parameter, Now, SubqueryColumn)
+_PLAIN = frozenset({"type", "function", "names", "schema_", "kind", "negated", "hidden", "relation"})
+"""Fields that never hold expressions."""
 
 
 def replace_expr(expr: Expr, change: Change, level: int = 0) -> Expr:
     """`expr` with `change` applied from the top down."""
     found = change(expr, level)
-    return _fields_replaced(expr, change, level) if found is None else found
+    if found is not None:
+        return found
+    return expr if isinstance(expr, _LEAVES) else _fields_replaced(expr, change, level)
 
 
 def replace_node(node: Node, change: Change, level: int = 0) -> Node:
@@ -40,21 +46,21 @@ def replace_node(node: Node, change: Change, level: int = 0) -> Node:
 
 
 def _fields_replaced(owner: T, change: Change, level: int) -> T:
-    assert is_dataclass(owner)
     changed: dict[str, object] = {}
-    for item in fields(owner):
-        value: object = getattr(owner, item.name)
-        inner = _is_boundary(owner, item.name)
-        new = _value_replaced(value, change, level + 1 if inner else level)
+    for name, inner in _fields_of(type(owner)):
+        value: object = getattr(owner, name)
+        new = _value_replaced(value, change, level + inner)
         if new is not value:
-            changed[item.name] = new
-    return cast("T", replace(owner, **changed)) if changed else owner  # pyright: ignore[reportArgumentType]
+            changed[name] = new
+    return cast("T", replace(owner, **changed)) if changed else owner  # pyright: ignore[reportArgumentType,reportCallIssue]
 
 
-def _is_boundary(owner: object, field: str) -> bool:
-    return (isinstance(owner, Subquery) and field == "query") or (
-        isinstance(owner, Apply) and field == "right"
-    )
+@cache
+def _fields_of(kind: type) -> tuple[tuple[str, int], ...]:
+    """The fields that may hold expressions, and whether (1 or 0) a boundary is around them."""
+    boundary = {Subquery: "query", Apply: "right"}.get(kind)
+    assert is_dataclass(kind), kind
+    return tuple((item.name, int(item.name == boundary)) for item in fields(kind) if item.name not in _PLAIN)
 
 
 def _value_replaced(value: object, change: Change, level: int) -> object:
@@ -127,6 +133,9 @@ def finish(expr: Expr, width: int) -> Expr:
     The subquery's columns in the test of ANY and ALL follow those of the row. A row value that is left
     cannot be computed: raises 0A000.
     """
+
+    if isinstance(expr, _LEAVES):
+        return expr
 
     def change(e: Expr) -> Expr:
         if isinstance(e, RowExpr):
