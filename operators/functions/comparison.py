@@ -37,8 +37,8 @@ _SIGN: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 PLAIN_TYPES = (
-    "bool", "int2", "int4", "int8", "oid", "xid", "regclass", "regtype", "regproc", "regprocedure",
-    "regnamespace", "text", "varchar", "name", "char", "bytea", "uuid", "date", "time", "timestamp",
+    "bool", "int2", "int4", "int8", "oid", "xid",
+    "text", "varchar", "name", "char", "bytea", "uuid", "date", "time", "timestamp",
     "timestamptz",
 )  # fmt: skip
 """Types whose Arrow arrays compare as SQL does."""
