@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..operators.expr import ArrayExpr, Expr, Subquery, SubqueryKind
+from ..operators.expr import ArrayExpr, Expr, Literal, Subquery, SubqueryKind
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, IndeterminateDatatype, SyntaxFault
 from ..storage.types import INT4, TEXT, array_of, format_type
 from .bind_conditions import call_function
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .bind import Ast, ExpressionBinder
 
 QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Values)
-ELEMENT, SLICE = "array_element", "array_slice"
+ELEMENT, SLICE = "[]", "[:]"
 """The functions behind `a[i]` and `a[i:j]`."""
 
 
@@ -63,10 +63,10 @@ def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
         raise DatatypeMismatch(message, position=start_of(ast.this))
     if not isinstance(subscript, exp.Slice):
         return call_function(binder, ELEMENT, (base, _index(binder, subscript)), position)
-    if subscript.this is None or subscript.expression is None:
-        raise FeatureNotSupported("array slices need both bounds", position=position)
-    bounds = (_index(binder, subscript.this), _index(binder, subscript.expression))
-    return call_function(binder, SLICE, (base, *bounds), position)
+    low, high = subscript.this, subscript.expression
+    start = Literal(1, INT4) if low is None else _index(binder, low)
+    stop = call_function(binder, "cardinality", (base,)) if high is None else _index(binder, high)
+    return call_function(binder, SLICE, (base, start, stop), position)
 
 
 def _json_key(binder: ExpressionBinder, ast: Ast) -> Expr:
