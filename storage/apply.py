@@ -24,6 +24,9 @@ class _Table(Protocol):
     spec: TableSpec
 
     def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions: ...
+    def upsert_encoded(
+        self, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys
+    ) -> Positions: ...
     def delete(self, positions: Positions) -> None: ...
 
 
@@ -45,6 +48,16 @@ def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
         return [column.slice(start, count) for column in columns]
     indices = pa.array(places)
     return [column.take(indices) for column in columns]
+
+
+def _upsert(
+    table: _Table, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys, places: Positions
+) -> Positions:
+    """Upserts the rows at `places`, whose keys need no second encoding if they are consecutive."""
+    chosen = _take(columns, places)
+    if consecutive(places):
+        return table.upsert_encoded(chosen, weights, keys.slice(int(places[0]), len(places)))
+    return table.upsert(chosen, weights) if len(places) else _NONE
 
 
 # -- bags
@@ -73,7 +86,7 @@ def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], we
     grew, shrank = net > 0, net < 0
     kept = np.flatnonzero((left > 0) & (net != 0))
     new = np.full(len(first), -1, np.int64)
-    new[kept] = table.upsert(_take(columns, first[kept]), left[kept])
+    new[kept] = _upsert(table, columns, left[kept], keys, first[kept])
     table.delete(old[shrank & (left == 0)])
     return Change(rows, old[shrank], -net[shrank], new[grew], net[grew])
 
@@ -88,6 +101,8 @@ def _apply_keyed(
     plan = _plan(rows, columns, weights, None)
     for types in () if plan else (tuple(map(_image, schema.types)), schema.types):
         columns, weights = _consolidated(columns, weights, types)
+        if not len(weights):
+            return Change(rows, _NONE, _NONE, _NONE, _NONE)
         plan = _plan(rows, columns, weights, schema.types)
         if plan is not None:
             break
@@ -95,8 +110,8 @@ def _apply_keyed(
         raise InternalError(
             f'table "{table.name}": a second row of a key came, or a row went that was not there'
         )
-    coming, removed, going = plan
-    inserted = table.upsert(_take(columns, coming), None) if len(coming) else _NONE
+    keys, coming, removed, going = plan
+    inserted = _upsert(table, columns, None, keys, coming)
     table.delete(going)
     ones = np.ones(max(len(removed), len(inserted)), np.int64)
     return Change(rows, removed, ones[: len(removed)], inserted, ones[: len(inserted)])
@@ -107,14 +122,12 @@ def _plan(
     columns: Sequence[pa.Array],
     weights: Int64Array,
     types: tuple[Type, ...] | None,
-) -> tuple[Positions, Positions, Positions] | None:
-    """(delta rows to upsert, positions of rows going, those not replaced), or None if it is not simple.
+) -> tuple[Keys, Positions, Positions, Positions] | None:
+    """(keys, delta rows to upsert, positions of rows going, those not replaced), or None if not simple.
 
     It is if each key has at most one row coming and one going, the one going is the live row, and
     nothing comes on top of a live row. Rows are compared by their bits, or by value given their `types`.
     """
-    if not len(weights):
-        return _NONE, _NONE, _NONE
     if (np.abs(weights) != 1).any():
         return None
     keys = rows.encode_rows(columns, len(weights))
@@ -133,7 +146,7 @@ def _plan(
     has_plus = np.zeros(len(first), np.bool_)
     has_plus[ids[plus]] = True
     removed = old[minus]
-    return np.flatnonzero(plus), removed, removed[~has_plus[ids[minus]]]
+    return keys, np.flatnonzero(plus), removed, removed[~has_plus[ids[minus]]]
 
 
 def _once(ids: Positions, groups: int) -> bool:

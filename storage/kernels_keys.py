@@ -21,6 +21,9 @@ _OUT = t.uint8[::1]
 NUMERIC_BYTES = 28
 """At most: marker, class, 3 of exponent, 20 pairs of digits, end."""
 
+NUMERIC_TEXT_EXTRA = 7
+"""Key bytes beyond the length of a number's text, at most."""
+
 
 @nb.njit([t.void(_BYTES, _INT32, _BYTES, _INT64)], cache=True, nogil=True)
 def text_sizes(data, offsets, valid, sizes):
@@ -160,5 +163,73 @@ def encode_decimals(values, valid, scale, mark, null_mark, out, sizes):
         if count == 0:
             out[base + 1] = 3
             sizes[i] = 2
+        else:
+            sizes[i] = _write_numeric(digits, count, scale, negative, out, base + 1) - base
+
+
+@nb.njit(nogil=True)
+def _read_digits(data, start, end, digits):
+    """Digits of `[-]12.34[e5]`, least significant first, without leading zeros: (how many, scale)."""
+    count = 0
+    scale = 0
+    exponent = 0
+    point = False
+    i = start
+    while i < end:
+        byte = data[i]
+        i += 1
+        if byte == 46:
+            point = True
+        elif 48 <= byte <= 57:
+            scale += point
+            if count > 0 or byte != 48:
+                digits[count] = byte - 48
+                count += 1
+        elif byte == 69 or byte == 101:
+            minus = data[i] == 45
+            if minus or data[i] == 43:
+                i += 1
+            while i < end:
+                exponent = exponent * 10 + data[i] - 48
+                i += 1
+            if minus:
+                exponent = -exponent
+    for j in range(count // 2):
+        swap = digits[j]
+        digits[j] = digits[count - 1 - j]
+        digits[count - 1 - j] = swap
+    return count, scale - exponent
+
+
+@nb.njit([t.void(_BYTES, _INT32, _BYTES, t.uint8, t.uint8, _OUT, _INT64, _INT64)], cache=True, nogil=True)
+def encode_numeric_texts(data, offsets, valid, mark, null_mark, out, starts, sizes):
+    """Marker and canonical bytes of numbers in text form, row i at `out[starts[i]]`.
+
+    Each row has NUMERIC_TEXT_EXTRA bytes more than its text. Infinities and NaN are told by their letters.
+    """
+    longest = 0
+    for i in range(sizes.size):
+        longest = max(longest, offsets[i + 1] - offsets[i])
+    digits = np.empty(longest + 1, np.uint8)
+    for i in range(sizes.size):
+        base = starts[i]
+        sizes[i] = 2
+        out[base] = mark
+        if valid.size > 0 and valid[i] == 0:
+            out[base] = null_mark
+            sizes[i] = 1
+            continue
+        start = offsets[i]
+        negative = data[start] == 45
+        first = data[start + negative]
+        if first == 73:
+            out[base + 1] = 1 if negative else 5
+            continue
+        if first == 78:
+            out[base + 1] = 6
+            continue
+        count, scale = _read_digits(data, start + negative, offsets[i + 1], digits)
+        if count == 0:
+            out[base + 1] = 3
         else:
             sizes[i] = _write_numeric(digits, count, scale, negative, out, base + 1) - base

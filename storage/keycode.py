@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from . import kernels, kernels_keys
 from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, from_bytes, is_bytes, validity
-from .keyvalues import jsonb_bytes, list_bytes, numeric_text_bytes
+from .keyvalues import jsonb_bytes, list_bytes
 from .types import Type
 
 HASH_NAME = "millpond-64-1"
@@ -82,6 +82,13 @@ class Keys:
             return [data[i : i + self.width] for i in range(0, self.length * self.width, self.width)]
         bounds: list[int] = self.offsets.tolist()
         return [data[a:b] for a, b in pairwise(bounds)]
+
+    def slice(self, start: int, length: int) -> Keys:
+        """`length` keys from number `start` on, sharing the memory."""
+        if self.width:
+            data = self.data[start * self.width : (start + length) * self.width]
+            return Keys(length, self.width, data, _NO_OFFSETS)
+        return Keys(length, 0, self.data, self.offsets[start : start + length + 1])
 
     def to_arrow(self) -> pa.Array:
         """The keys as a (fixed-size or large) binary array, sharing the memory."""
@@ -315,9 +322,12 @@ def _variable_part(column: pa.Array, type_: Type, null_mark: int, descending: bo
         valid = validity(column)
         flip = 255 if descending else 0
         return _Text(offsets, data, _NO_BYTES if valid is None else valid, null_mark, flip)
-    part = _decimal_part(column, null_mark) if pa.types.is_decimal(column.type) else None
-    if part is None:
+    if type_.name != "numeric":
         part = _object_part(column, type_, null_mark)
+    elif pa.types.is_decimal(column.type):
+        part = _decimal_part(column, null_mark)
+    else:
+        part = _numeric_text_part(column, null_mark)
     if descending:
         part.complement()
     return part
@@ -335,16 +345,30 @@ def _decimal_part(column: pa.Array, null_mark: int) -> _Encoded:
     return _Encoded(out, np.arange(rows) * kernels_keys.NUMERIC_BYTES, sizes)
 
 
+def _numeric_text_part(column: pa.Array, null_mark: int) -> _Encoded:
+    offsets, data = byte_values(column)
+    valid = validity(column)
+    rows = len(column)
+    starts = offsets[:-1].astype(np.int64) - offsets[0]
+    starts += np.arange(rows) * kernels_keys.NUMERIC_TEXT_EXTRA
+    size = int(offsets[-1] - offsets[0]) + rows * kernels_keys.NUMERIC_TEXT_EXTRA
+    out = np.empty(size, np.uint8)
+    sizes = np.empty(rows, np.int64)
+    kernels_keys.encode_numeric_texts(
+        data, offsets, _NO_BYTES if valid is None else valid, _VALUE, null_mark, out, starts, sizes
+    )
+    return _Encoded(out, starts, sizes)
+
+
 def _object_part(column: pa.Array, type_: Type, null_mark: int) -> _Encoded:
-    """Values encoded one by one in Python; of numeric text and jsonb each distinct one once."""
+    """Values encoded one by one in Python; of jsonb each distinct one once."""
     if type_.element is not None:
         element = type_.element
         flat = encode_keys([column.flatten()], [element]).to_bytes_list()
         encoded = list_bytes(column, flat, bytes([_VALUE]), bytes([null_mark]))
         return _from_list(encoded)
     coded = column.dictionary_encode()
-    convert = numeric_text_bytes if type_.name == "numeric" else jsonb_bytes
-    distinct = [bytes([_VALUE]) + convert(text) for text in coded.dictionary.to_pylist()]
+    distinct = [bytes([_VALUE]) + jsonb_bytes(text) for text in coded.dictionary.to_pylist()]
     distinct.append(bytes([null_mark]))
     indices = coded.indices.fill_null(len(distinct) - 1).to_numpy()
     part = _from_list(distinct)

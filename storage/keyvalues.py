@@ -1,7 +1,7 @@
-"""Key bytes of values that only Python can take apart: numeric text, jsonb, arrays.
+"""Key bytes of values that only Python can take apart: jsonb and arrays.
 
 Called for distinct values where the column repeats them. The layout of the bytes is `keycode.py`'s;
-numeric bytes agree with `kernels_keys.encode_decimals`.
+numbers agree with `kernels_keys.encode_decimals`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 
-_SPECIAL = {"-Infinity": b"\x01", "Infinity": b"\x05", "NaN": b"\x06"}
 _ZERO = b"\x03"
 _COMPLEMENT = bytes(255 - i for i in range(256))
 
 
-def numeric_text_bytes(text: str | None) -> bytes:
-    """Canonical bytes of a number in PostgreSQL's text form.
+def decimal_bytes(number: Decimal) -> bytes:
+    """Canonical bytes of a finite number.
 
     A class byte (−∞ < negative < 0 < positive < ∞ < NaN); then, for v = 0.d₁d₂… × 100^e with d₁ ≠ 0,
     e + 2²³ in three bytes, each base-100 digit plus one, and 00; complemented for a negative v.
     """
-    assert text is not None
-    if text in _SPECIAL:
-        return _SPECIAL[text]
-    return decimal_bytes(Decimal(text))
-
-
-def decimal_bytes(number: Decimal) -> bytes:
-    """`numeric_text_bytes` of a finite number."""
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).lstrip("0")

@@ -124,12 +124,19 @@ class StateTable:
         Raises InternalError if a key occurs twice; the epoch must then be rolled back.
         """
         count = len(columns[0]) if columns else (1 if weights is None else len(weights))
-        now = self._now()
         if not count:
             return _NOWHERE
+        return self.upsert_encoded(columns, weights, self._rows.encode_rows(columns, count))
+
+    def upsert_encoded(
+        self, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys
+    ) -> Positions:
+        """`upsert` of at least one row whose key bytes are known."""
+        count = keys.length
+        now = self._now()
         rows = self._rows
         start = rows.append(columns, weights, count)
-        ended = rows.replace(start, rows.encode_rows(columns, count), now)
+        ended = rows.replace(start, keys, now)
         if ended is None:
             raise InternalError(f'table "{self.name}": a key occurs twice in one upsert')
         ended = ended[ended >= 0]

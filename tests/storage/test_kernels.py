@@ -307,3 +307,24 @@ def test_encode_decimals(scale: int) -> None:
     for i, number in enumerate(unscaled):
         expected = b"\x01" + decimal_bytes(Decimal(f"{number}e{-scale}")) if valid[i] else b"\x02"
         assert rows[i, : sizes[i]].tobytes() == expected, number
+
+
+def test_encode_numeric_texts() -> None:
+    rng = random.Random(8)
+    texts = ["0", "-0.00", "000.100", "1e5", "-1.5E-3", "2e+2", "9" * 200, "-0." + "0" * 150 + "12"]
+    for _ in range(500):
+        digits = "".join(rng.choices("0012345678999", k=rng.randint(1, 40)))
+        place = rng.randrange(len(digits))
+        texts.append(rng.choice(["", "-"]) + digits[:place] + rng.choice(["0", "0."]) + digits[place:])
+    specials = {"-Infinity": b"\x01\x01", "Infinity": b"\x01\x05", "NaN": b"\x01\x06"}
+    texts += specials
+    valid = np.array([rng.randrange(9) > 0 for _ in texts], np.uint8)
+    data, offsets = pack([text.encode() for text in texts])
+    starts = offsets[:-1] + np.arange(len(texts)) * kernels_keys.NUMERIC_TEXT_EXTRA
+    out = np.full(int(starts[-1]) + 20, 170, np.uint8)
+    sizes = np.empty(len(texts), np.int64)
+    kernels_keys.encode_numeric_texts(data, offsets.astype(np.int32), valid, 1, 2, out, starts, sizes)
+    for i, text in enumerate(texts):
+        expected = specials.get(text) or b"\x01" + decimal_bytes(Decimal(text))
+        assert out[starts[i] :][: sizes[i]].tobytes() == (expected if valid[i] else b"\x02"), text
+        assert sizes[i] <= len(text) + kernels_keys.NUMERIC_TEXT_EXTRA
