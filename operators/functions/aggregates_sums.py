@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage import decimals_value
+from ...storage import decimals_value, intervals
 from ...storage import types as t
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
@@ -349,30 +349,15 @@ def _merge_intervals(old: Sequence[pa.Array], part: Sequence[pa.Array], types: T
 
 def _finish_intervals(divide: bool) -> Callable[[Sequence[pa.Array], Types], pa.Array]:
     def finish(state: Sequence[pa.Array], types: Types) -> pa.Array:
+        count = values(state[0])
         us, days, months = (exact_sums.to_ints(exact_sums.from_decimal(column)) for column in state[1:])
-        done: list[bytes | None] = []
-        for count, *fields in zip(values(state[0]).tolist(), us, days, months, strict=True):
-            done.append(_interval(fields, count if divide else 1) if count > 0 else None)
-        return pa.array(done, pa.binary(16))
+        packed: list[bytes | None] = []
+        for n, *fields in zip(count.tolist(), us, days, months, strict=True):
+            packed.append(intervals.pack_one(fields[2], fields[1], fields[0]) if n > 0 else None)
+        sums = pa.array(packed, pa.binary(16))
+        return intervals.divide(sums, pa.array(np.maximum(count, 1).astype(np.float64))) if divide else sums
 
     return finish
-
-
-def _interval(fields: Sequence[int], count: int) -> bytes:
-    """The 16 bytes of summed (µs, days, months), divided as interval / number carries fractions down."""
-    us, days, months = fields
-    if count != 1:
-        from .intervals_scaled import divide_fields
-
-        us, days, months = divide_fields(us, days, months, count)
-    try:
-        return (
-            us.to_bytes(8, "little", signed=True)
-            + days.to_bytes(4, "little", signed=True)
-            + months.to_bytes(4, "little", signed=True)
-        )
-    except OverflowError:
-        raise NumericOutOfRange("interval out of range") from None
 
 
 for _name in ("sum", "avg"):

@@ -90,7 +90,9 @@ def _numeric_to_float(
     return decimals.to_floats(array, numeric_of(array), target)
 
 
-def _numeric(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
+def to_numeric(
+    array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
+) -> pa.Array:
     if source.scale == target.scale and target.typmod < 0:
         return array
     if target.scale is None and target.typmod < 0:
@@ -146,7 +148,7 @@ def _register() -> None:
     for b in ("float4", "float8"):
         cast(b, "numeric", "assignment")(_float_to_numeric)
         cast("numeric", b, "implicit")(_numeric_to_float)
-    cast("numeric", "numeric", "implicit")(_numeric)
+    cast("numeric", "numeric", "implicit")(to_numeric)
     cast("bool", "int4", "explicit")(_from_bool)
     cast("int4", "bool", "explicit")(_to_bool)
 

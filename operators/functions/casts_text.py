@@ -72,6 +72,18 @@ def _character(code: int) -> str:
     return chr(code) if code > 0 else f"\\{code & 255:03o}" if code else ""
 
 
+@cast("char", "int4", "explicit")
+def char_code(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
+    """The code of the one byte, negative above 127."""
+    return each_distinct(_code, array, pa.int32())
+
+
+def _code(text: str) -> int:
+    if len(text) == 4 and text[0] == "\\":
+        return (int(text[1:], 8) ^ 128) - 128
+    return ord(text[0]) if text else 0
+
+
 def _register() -> None:
     implicit = [
         ("bpchar", "text"), ("bpchar", "varchar"), ("char", "text"), ("name", "text"), ("text", "bpchar"),

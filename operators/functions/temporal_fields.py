@@ -32,36 +32,42 @@ Int64 = npt.NDArray[np.int64]
 Field = tuple[Int64, int]
 """(unscaled values, decimals)."""
 
-UNITS = {
-    "us": "microseconds", "usec": "microseconds", "usecs": "microseconds", "microsecond": "microseconds",
-    "microsecon": "microseconds", "useconds": "microseconds", "usecond": "microseconds", "microseconds": "microseconds",
-    "ms": "milliseconds", "msec": "milliseconds", "msecs": "milliseconds", "millisecond": "milliseconds",
-    "mseconds": "milliseconds", "msecond": "milliseconds", "milliseconds": "milliseconds", "s": "second",
-    "sec": "second", "secs": "second", "second": "second", "seconds": "second", "m": "minute", "min": "minute",
-    "mins": "minute", "minute": "minute", "minutes": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
-    "hour": "hour", "hours": "hour", "d": "day", "day": "day", "days": "day", "w": "week", "week": "week",
-    "weeks": "week", "mon": "month", "mons": "month", "month": "month", "months": "month", "qtr": "quarter",
-    "quarter": "quarter", "y": "year", "yr": "year", "yrs": "year", "year": "year", "years": "year",
-    "dec": "decade", "decs": "decade", "decade": "decade", "decades": "decade", "c": "century",
-    "cent": "century", "century": "century", "centuries": "century", "mil": "millennium", "mils": "millennium",
-    "millennium": "millennium", "millennia": "millennium", "dow": "dow", "isodow": "isodow", "doy": "doy",
-    "epoch": "epoch", "isoyear": "isoyear", "julian": "julian", "timezone": "timezone",
-    "timezone_h": "timezone_hour", "timezone_hour": "timezone_hour", "timezone_m": "timezone_minute",
-    "timezone_minute": "timezone_minute",
-}  # fmt: skip
-_ROUND_UP = frozenset({"century", "millennium"})
+_SPELLINGS = {
+    "microseconds": "us usec usecs microsecond microsecon useconds usecond microseconds",
+    "milliseconds": "ms msec msecs millisecond mseconds msecond milliseconds",
+    "second": "s sec secs second seconds",
+    "minute": "m min mins minute minutes",
+    "hour": "h hr hrs hour hours",
+    "day": "d day days",
+    "week": "w week weeks",
+    "month": "mon mons month months",
+    "quarter": "qtr quarter",
+    "year": "y yr yrs year years",
+    "decade": "dec decs decade decades",
+    "century": "c cent century centuries",
+    "millennium": "mil mils millennium millennia",
+    "timezone_hour": "timezone_h timezone_hour",
+    "timezone_minute": "timezone_m timezone_minute",
+    **{name: name for name in ("dow", "isodow", "doy", "epoch", "isoyear", "julian", "timezone")},
+}
+UNITS = {word: name for name, words in _SPELLINGS.items() for word in words.split()}
+_RESERVED = frozenset({"dow", "isodow", "doy", "epoch", "isoyear", "julian"})
 
 
-def canonical(unit: str, type_: Type, found: str | None = None) -> str:
-    """The unit an abbreviation stands for. Raises 22023 for an unknown one."""
-    name = UNITS.get(unit.lower() if found is None else found)
-    if name is None:
-        raise InvalidParameterValue(f'unit "{unit}" not recognized for type {type_.info.sql_name}')
+def canonical(unit: str, type_: Type, reserved: frozenset[str] = _RESERVED) -> str:
+    """The unit an abbreviation stands for. Raises 22023 for one that is not known.
+
+    `reserved` are the words among those that are no units of time which the caller takes.
+    """
+    name = UNITS.get(unit.lower())
+    if name is None or (name in _RESERVED and name not in reserved):
+        raise InvalidParameterValue(f'unit "{unit.lower()}" not recognized for type {type_.info.sql_name}')
     return name
 
 
-def _unsupported(unit: str, type_: Type) -> FeatureNotSupported:
-    return FeatureNotSupported(f'unit "{unit}" not supported for type {type_.info.sql_name}')
+def unsupported(unit: str, type_: Type, detail: str = "") -> FeatureNotSupported:
+    message = f'unit "{unit.lower()}" not supported for type {type_.info.sql_name}'
+    return FeatureNotSupported(message, detail=detail)
 
 
 def year_number(year: Int64) -> Int64:
@@ -146,7 +152,7 @@ def _moment_field(unit: str, name: str, array: pa.Array, type_: Type, context: E
     if found is None and clock is not None:
         found = _clock_field(name, clock)
     if found is None:
-        raise _unsupported(unit, type_)
+        raise unsupported(unit, type_)
     return found
 
 
@@ -179,7 +185,7 @@ def _interval_field(unit: str, name: str, array: pa.Array, type_: Type, context:
     if name == "epoch":
         whole = years * 31_557_600 + within * 2_592_000 + days * 86_400
         return whole * 1_000_000 + micros, 6
-    raise _unsupported(unit, type_)
+    raise unsupported(unit, type_)
 
 
 def _time_field(unit: str, name: str, array: pa.Array, type_: Type, context: EpochContext) -> Field:
@@ -187,7 +193,7 @@ def _time_field(unit: str, name: str, array: pa.Array, type_: Type, context: Epo
         return values(array), 6
     found = _clock_field(name, values(array))
     if found is None:
-        raise _unsupported(unit, type_)
+        raise unsupported(unit, type_)
     return found
 
 

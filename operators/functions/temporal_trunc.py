@@ -20,7 +20,7 @@ from ...storage.textform_zoned import to_instants, to_local
 from ...storage.types import Type
 from ...storage.zones import zone
 from .registry import Kernel, scalar
-from .temporal_fields import canonical
+from .temporal_fields import canonical, unsupported
 from .vector import as_array, each, from_numpy, native, null_safe, values
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def _first_day(year: Int64, month: Int64, name: str) -> tuple[Int64, Int64, Int6
 
 
 def _truncate_moments(unit: str, array: pa.Array, zone_name: str | None, type_: Type) -> pa.Array:
-    name = canonical(unit, type_)
+    name = canonical(unit, type_, frozenset())
     if name not in _MICROS and name not in _MONTHS and name not in ("day", "week"):
-        raise FeatureNotSupported(f'unit "{unit}" not supported for type {type_.info.sql_name}')
+        raise unsupported(unit, type_)
     local = array if zone_name is None else to_local(array, zone_name)
     micros = values(local)
     infinite = (micros == dt.INFINITY) | (micros == dt.MINUS_INFINITY)
@@ -85,7 +85,7 @@ def _truncate_moments(unit: str, array: pa.Array, zone_name: str | None, type_: 
 
 
 def _truncate_intervals(unit: str, array: pa.Array) -> pa.Array:
-    name = canonical(unit, t.INTERVAL)
+    name = canonical(unit, t.INTERVAL, frozenset())
     months, days, micros = intervals.unpack(array)
     if name in _MICROS:
         size = _MICROS[name]
@@ -98,7 +98,7 @@ def _truncate_intervals(unit: str, array: pa.Array) -> pa.Array:
         days = micros = np.zeros_like(micros)
     else:
         detail = "Months usually have fractional weeks." if name == "week" else ""
-        raise FeatureNotSupported(f'unit "{unit}" not supported for type interval', detail=detail)
+        raise unsupported(unit, t.INTERVAL, detail)
     return intervals.pack(months, days, micros, array)
 
 
@@ -169,10 +169,10 @@ def _bin(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Arr
     from .numeric import fail_valid
 
     message = "timestamps cannot be binned into intervals containing months or years"
-    fail_valid(FeatureNotSupported, message, months != 0, args)
-    stride = days * dt.DAY + micros
-    fail_valid(DatetimeOverflow, "stride must be greater than zero", stride <= 0, args)
     infinite = (moment == dt.INFINITY) | (moment == dt.MINUS_INFINITY)
+    fail_valid(FeatureNotSupported, message, (months != 0) & ~infinite, args)
+    stride = days * dt.DAY + micros
+    fail_valid(DatetimeOverflow, "stride must be greater than zero", (stride <= 0) & ~infinite, args)
     endless = (origin == dt.INFINITY) | (origin == dt.MINUS_INFINITY)
     fail_valid(DatetimeOverflow, "origin out of range", endless, args)
     size = np.where(stride > 0, stride, 1)
@@ -202,10 +202,10 @@ def make_days(year: int, month: int, day: int) -> int:
 def make_clock(hour: int, minute: int, second: float) -> int:
     """Microseconds of a time of day. Raises 22008."""
     if not (0 <= hour <= 24 and 0 <= minute < 60 and 0 <= second <= 60):
-        raise DatetimeOverflow(f"time field value out of range: {hour}:{minute:02d}:{second:g}")
+        raise DatetimeOverflow(f"time field value out of range: {hour}:{minute:02d}:{second:02g}")
     micros = hour * 3_600_000_000 + minute * 60_000_000 + round(second * 1_000_000)
     if micros > dt.DAY:
-        raise DatetimeOverflow(f"time field value out of range: {hour}:{minute:02d}:{second:g}")
+        raise DatetimeOverflow(f"time field value out of range: {hour}:{minute:02d}:{second:02g}")
     return micros
 
 

@@ -326,10 +326,10 @@ def _concatenate(args: Sequence[Any], length: int, context: EpochContext) -> pa.
 
 
 def _as_text(array: pa.Array, type_: Type, context: EpochContext) -> pa.Array:
-    return array if type_.name in ("text", "unknown") else _output(array, type_, context)
+    return array if type_.name in ("text", "unknown") else output_text(array, type_, context)
 
 
-def _output(array: pa.Array, type_: Type, context: EpochContext) -> pa.Array:
+def output_text(array: pa.Array, type_: Type, context: EpochContext) -> pa.Array:
     """The output form, as concat shows values: t and f for booleans."""
     if type_.name == "bool":
         return pc.if_else(array, "t", "f")

@@ -20,7 +20,7 @@ from ...storage.errors import (
     SqlError,
     SubstringError,
 )
-from ...storage.textform_bytes import escape_bytes, parse_bytes
+from ...storage.textform_bytes import parse_bytes
 from .registry import scalar
 from .vector import each, native
 
@@ -38,13 +38,23 @@ def _hex(data: bytes) -> str:
 
 
 def _unhex(text: str) -> bytes:
-    digits = "".join(text.split())
-    for char in digits:
-        if char not in "0123456789abcdefABCDEF":
-            raise InvalidParameterValue(f'invalid hexadecimal digit: "{char}"')
-    if len(digits) % 2:
-        raise InvalidParameterValue("invalid hexadecimal data: odd number of digits")
-    return bytes.fromhex(digits)
+    out = bytearray()
+    digits = iter(text)
+    for high in digits:
+        if high in " \n\t\r":
+            continue
+        _check_digit(high)
+        low = next(digits, None)
+        if low is None:
+            raise InvalidParameterValue("invalid hexadecimal data: odd number of digits")
+        _check_digit(low)
+        out.append(int(high + low, 16))
+    return bytes(out)
+
+
+def _check_digit(char: str) -> None:
+    if char not in "0123456789abcdefABCDEF":
+        raise InvalidParameterValue(f'invalid hexadecimal digit: "{char}"')
 
 
 def _base64(data: bytes) -> str:
@@ -70,7 +80,10 @@ def _unbase64(text: str) -> bytes:
 
 
 def _escape(data: bytes) -> str:
-    return escape_bytes(data)
+    """Zero and the bytes above 127 in octal; the backslash twice."""
+    return "".join(
+        "\\\\" if byte == 92 else f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte) for byte in data
+    )
 
 
 _ENCODERS: dict[str, tuple[Callable[[bytes], str], Callable[[str], bytes]]] = {

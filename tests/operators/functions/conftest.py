@@ -142,6 +142,14 @@ class Oracle:
         call = make_call(name, resolved)  # pyright: ignore[reportArgumentType]
         self.compare(call, resolved, rows, expected, commands)  # pyright: ignore[reportArgumentType]
 
+    def ours(self, name: str, types: Sequence[str], row: Sequence[str | None]) -> str | None:
+        """What millpond gives for one row of argument texts."""
+        resolved = [type_by_name(type_) for type_ in types]
+        columns = [
+            parse_text(ty, pa.array([v], pa.string())) for ty, v in zip(resolved, row, strict=True) if ty
+        ]
+        return self.one(make_call(name, resolved), columns)  # pyright: ignore[reportArgumentType]
+
     def check_constants(
         self, name: str, texts: Sequence[str], types: Sequence[str], constants: Sequence[str]
     ) -> None:

@@ -34,7 +34,7 @@ VALUES: dict[Type, list[str | None]] = {
     t.TIMESTAMP: ["2020-02-29 01:02:03.5", "1999-12-31", "infinity", None],
     t.TIMESTAMPTZ: ["2020-02-29 01:02:03.5+02", "1999-12-31", "-infinity", None],
     t.TIME: ["01:02:03", "23:59:59.999", None],
-    t.INTERVAL: ["1 day", "24 hours 1 us", "1 month", "30 days", "-1 year 2 days", None],
+    t.INTERVAL: ["1 day", "24 hours 1 us", "1 month", "31 days", "-1 year 2 days", None],
     t.BOOL: ["t", "f", None],
 }  # fmt: skip
 LINEAR = [("count", type_) for type_ in VALUES]

@@ -41,7 +41,8 @@ TARGETS = [t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.numeric(5, 2
 def test_numbers(oracle, source: str, target: Type) -> None:
     if cast_context(t.type_by_name(source), target) is None:
         pytest.skip("no such cast")
-    oracle.check_cast(source, target, str(target), SOURCES[source])
+    texts = [v for v in SOURCES[source] if v != "NaN" or target.scale is None]  # decimal128 has no NaN
+    oracle.check_cast(source, target, str(target), texts)
 
 
 def test_booleans(oracle) -> None:
@@ -53,7 +54,8 @@ def test_booleans(oracle) -> None:
 def test_strings(oracle) -> None:
     for target in (t.TEXT, t.VARCHAR, t.varchar(2), t.bpchar(4), t.BPCHAR, t.NAME, t.CHAR):
         for source in ("text", "varchar", "bpchar", "name"):
-            oracle.check_cast(source, target, str(target), ["", "a", "abc", "ab  ", "äöü", None])
+            name = "bpchar" if target == t.BPCHAR else str(target)
+            oracle.check_cast(source, target, name, ["", "a", "abc", "ab  ", "äöü", None])
 
 
 def test_contexts_are_those_of_pg_cast(postgres: psycopg.Connection) -> None:

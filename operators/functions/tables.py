@@ -1,0 +1,361 @@
+"""Set-returning functions: generate_series, unnest, the json and string splitters.
+
+A kernel gives, for each result row, the input row it belongs to (ascending) and the result columns.
+Strict ones give no rows where an argument is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...storage import datetimes as dt
+from ...storage import decimals_value as exact
+from ...storage import intervals, jsons
+from ...storage import types as t
+from ...storage.errors import InvalidParameterValue, ProgramLimitExceeded
+from ...storage.types import Type
+from . import patterns
+from .arrays import split_text
+from .lists import lists_of
+from .registry import TABLE_FUNCTIONS, TableFunction
+from .vector import call_each, valid_of, values
+
+if TYPE_CHECKING:
+    from ..node import EpochContext
+
+Result = tuple[pa.Array, list[pa.Array]]
+Columns = tuple[tuple[str, Type], ...]
+TableKernel = Callable[[Sequence[pa.Array], int, "EpochContext"], Result]
+
+SERIES_ROWS_MAX = 100_000_000
+"""Rows that one call for all its input rows may generate."""
+
+
+def table(
+    name: str,
+    args: Sequence[Type],
+    columns: Columns | Callable[[tuple[Type, ...]], Columns],
+    *,
+    variadic: bool = False,
+) -> Callable[[TableKernel], TableKernel]:
+    """Registers the decorated kernel as a set-returning function."""
+
+    def register(kernel: TableKernel) -> TableKernel:
+        entry = TableFunction(name, tuple(args), columns, kernel, variadic, (kernel.__doc__ or "").strip())
+        TABLE_FUNCTIONS.setdefault(name, []).append(entry)
+        return kernel
+
+    return register
+
+
+def _strict(kernel: TableKernel) -> TableKernel:
+    """Rows with a NULL argument give nothing, and the kernel sees none of them."""
+
+    def strict(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+        valid = valid_of(args)
+        if valid is None:
+            return kernel(args, length, context)
+        positions = np.flatnonzero(valid)
+        indices = pa.array(positions)
+        origin, columns = kernel([arg.take(indices) for arg in args], len(positions), context)
+        return pa.array(positions[values(origin)]), columns
+
+    strict.__doc__ = kernel.__doc__
+    return strict
+
+
+# generate_series
+
+
+def _counts(start: npt.NDArray[Any], stop: npt.NDArray[Any], step: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Members of each series. Raises 22023 for a step of zero and 54000 for too many."""
+    zero = step == 0
+    if zero.any():
+        raise InvalidParameterValue("step size cannot equal zero", rows=np.flatnonzero(zero))
+    distance = np.where(step > 0, stop.astype(np.float64) - start, start - stop.astype(np.float64))
+    size = np.abs(step.astype(np.float64))
+    rough = np.where(distance < 0, 0, distance // size + 1)
+    if rough.sum() > SERIES_ROWS_MAX:
+        raise ProgramLimitExceeded(f"generate_series of more than {SERIES_ROWS_MAX} rows")
+    span = np.where(rough > 0, np.where(step > 0, stop - start, start - stop), -1)
+    return np.where(rough > 0, span // np.where(rough > 0, np.abs(step), 1) + 1, 0)
+
+
+def _series(
+    start: npt.NDArray[Any], step: npt.NDArray[Any], counts: npt.NDArray[np.int64]
+) -> tuple[Any, Any]:
+    """(origin, members) of all series one after the other."""
+    origin = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    number = np.arange(int(counts.sum())) - before[origin]
+    return origin, start[origin] + number * step[origin]
+
+
+def _generate_integers(type_: Type) -> None:
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+        """The numbers from the first to the second, by the third or 1."""
+        start, stop = (values(arg).astype(np.int64) for arg in args[:2])
+        step = values(args[2]).astype(np.int64) if len(args) > 2 else np.ones(length, np.int64)
+        origin, members = _series(start, step, _counts(start, stop, step))
+        return pa.array(origin), [pa.array(members).cast(type_.arrow)]
+
+    for count in (2, 3):
+        table("generate_series", (type_,) * count, (("generate_series", type_),))(_strict(kernel))
+
+
+_generate_integers(t.INT4)
+_generate_integers(t.INT8)
+
+
+def _generate_moments(type_: Type) -> None:
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+        """The moments from the first to the second, an interval apart."""
+        start, stop = (values(arg) for arg in args[:2])
+        months, days, micros = intervals.unpack(args[2])
+        zoned = type_ == t.TIMESTAMPTZ
+        if not months.any() and not (zoned and days.any() and context.timezone.upper() != "UTC"):
+            step = days * dt.DAY + micros
+            origin, members = _series(start, step, _counts(start, stop, step))
+            return pa.array(origin), [pa.array(members).view(type_.arrow)]
+        return _walk(args, length, type_, context.timezone if zoned else None)
+
+    table("generate_series", (type_, type_, t.INTERVAL), (("generate_series", type_),))(_strict(kernel))
+
+
+def _walk(args: Sequence[pa.Array], length: int, type_: Type, timezone: str | None) -> Result:
+    """All series at once, a step at a time: months have no fixed length."""
+    stop = values(args[1])
+    months, days, micros = intervals.unpack(args[2])
+    direction = np.sign(months * 30.0 * dt.DAY + days * float(dt.DAY) + micros)
+    if (direction == 0).any():
+        raise InvalidParameterValue("step size cannot equal zero", rows=np.flatnonzero(direction == 0))
+    rows, current = np.arange(length), args[0]
+    origins: list[Any] = []
+    members: list[Any] = []
+    total = 0
+    while len(rows):
+        now = values(current)
+        alive = np.flatnonzero(np.where(direction[rows] > 0, now <= stop[rows], now >= stop[rows]))
+        rows, current = rows[alive], current.take(pa.array(alive))
+        total += len(rows)
+        if total > SERIES_ROWS_MAX:
+            raise ProgramLimitExceeded(f"generate_series of more than {SERIES_ROWS_MAX} rows")
+        origins.append(rows)
+        members.append(values(current))
+        current = intervals.add_to_timestamps(current, args[2].take(pa.array(rows)), timezone)
+    origin = np.concatenate(origins)
+    order = np.argsort(origin, kind="stable")
+    return pa.array(origin[order]), [pa.array(np.concatenate(members)[order]).view(type_.arrow)]
+
+
+_generate_moments(t.TIMESTAMP)
+_generate_moments(t.TIMESTAMPTZ)
+
+
+def _numeric_members(start: Decimal, stop: Decimal, step: Decimal = Decimal(1)) -> list[str]:
+    for value, what in ((start, "start"), (stop, "stop"), (step, "step size")):
+        if not value.is_finite():
+            shown = "NaN" if value.is_nan() else "infinity"
+            noun = what if what == "step size" else f"{what} value"
+            raise InvalidParameterValue(f"{noun} cannot be {shown}")
+    if not step:
+        raise InvalidParameterValue("step size cannot equal zero")
+    scale = max(exact.scale_of(start), exact.scale_of(step))
+    found: list[str] = []
+    value = exact.rounded(start, scale)
+    while (value <= stop) if step > 0 else (value >= stop):
+        found.append(exact.to_text(value))
+        value = exact.add(value, step)
+    return found
+
+
+def _generate_numerics(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+    """The numbers from the first to the second, by the third or 1."""
+    texts = [arg.cast(pa.string()).to_pylist() for arg in args]
+    rows = zip(*[[exact.parse(v) for v in column] for column in texts], strict=True)
+    return _flatten(call_each(_numeric_members, rows), pa.string())
+
+
+def _flatten(lists: Iterable[Sequence[Any] | None], type_: pa.DataType) -> Result:
+    """One result column of Python lists."""
+    items = [found or () for found in lists]
+    origin = np.repeat(np.arange(len(items)), [len(found) for found in items])
+    return pa.array(origin, pa.int64()), [pa.array([v for found in items for v in found], type_)]
+
+
+for _count in (2, 3):
+    table("generate_series", (t.NUMERIC,) * _count, (("generate_series", t.NUMERIC),))(
+        _strict(_generate_numerics)
+    )
+
+
+# Arrays.
+
+
+def _elements(name: str) -> Callable[[tuple[Type, ...]], Columns]:
+    def columns(types: tuple[Type, ...]) -> Columns:
+        return tuple((name, type_.element) for type_ in types if type_.element is not None)
+
+    return columns
+
+
+@table("unnest", (Type("anyarray"),), _elements("unnest"), variadic=True)
+def _unnest(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+    """The elements of the array; of several arrays side by side, the shorter ones ending in NULLs."""
+    taken = [lists_of(arg) for arg in args]
+    counts = np.max([lists.lengths for lists in taken], axis=0) if length else np.empty(0, np.int64)
+    origin = np.repeat(np.arange(length), counts)
+    number = np.arange(int(counts.sum())) - (np.cumsum(counts) - counts)[origin]
+    columns: list[pa.Array] = []
+    for lists in taken:
+        missing = number >= lists.lengths[origin]
+        positions = pa.array(np.where(missing, 0, lists.starts[origin] + number), mask=missing)
+        columns.append(lists.elements.take(positions))
+    return pa.array(origin), columns
+
+
+def _subscripts(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+    """The subscripts of the array's dimension, backwards if the third argument is true."""
+    lists = lists_of(args[0])
+    counts = np.where(values(args[1]) == 1, lists.lengths, 0)
+    origin = np.repeat(np.arange(length), counts)
+    number = np.arange(int(counts.sum())) - (np.cumsum(counts) - counts)[origin] + 1
+    if len(args) > 2:
+        number = np.where(values(args[2])[origin], counts[origin] - number + 1, number)
+    return pa.array(origin), [pa.array(number.astype(np.int32))]
+
+
+_SUBSCRIPTS = (("generate_subscripts", t.INT4),)
+table("generate_subscripts", (Type("anyarray"), t.INT4), _SUBSCRIPTS)(_strict(_subscripts))
+table("generate_subscripts", (Type("anyarray"), t.INT4, t.BOOL), _SUBSCRIPTS)(_strict(_subscripts))
+
+
+# Strings.
+
+
+@table("string_to_table", (t.TEXT, t.TEXT), (("string_to_table", t.TEXT),))
+@table("string_to_table", (t.TEXT, t.TEXT, t.TEXT), (("string_to_table", t.TEXT),))
+def _string_to_table(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+    """The parts of a text between delimiters; a NULL delimiter gives the characters."""
+    return _flatten(
+        (split_text(*row) for row in zip(*[a.to_pylist() for a in args], strict=True)), pa.string()
+    )
+
+
+def _of_values(function: Callable[..., Sequence[Any]], type_: pa.DataType) -> TableKernel:
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+        rows = zip(*[arg.to_pylist() for arg in args], strict=True)
+        return _flatten(call_each(function, rows), type_)
+
+    kernel.__doc__ = function.__doc__
+    return _strict(kernel)
+
+
+def _split(text: str, pattern: str, flags: str = "") -> list[str]:
+    """The parts of the string between matches of the pattern."""
+    return patterns.regexp_split(text, pattern, flags, "regexp_split_to_table")
+
+
+_TEXTS = t.array_of(t.TEXT)
+for _args in ((t.TEXT, t.TEXT), (t.TEXT, t.TEXT, t.TEXT)):
+    table("regexp_split_to_table", _args, (("regexp_split_to_table", t.TEXT),))(
+        _of_values(_split, pa.string())
+    )
+    table("regexp_matches", _args, (("regexp_matches", _TEXTS),))(
+        _of_values(patterns.regexp_matches, pa.list_(pa.string()))
+    )
+
+
+# json
+
+
+def _cannot(what: str) -> InvalidParameterValue:
+    return InvalidParameterValue(what)
+
+
+def _elements_of(text: str, name: str) -> list[Any]:
+    value = jsons.load(text)
+    if isinstance(value, dict):
+        raise _cannot(
+            "cannot extract elements from an object"
+            if name == "jsonb"
+            else "cannot deconstruct an object as an array"
+        )
+    if not isinstance(value, list):
+        raise _cannot(
+            "cannot extract elements from a scalar"
+            if name == "jsonb"
+            else "cannot call json_array_elements on a scalar"
+        )
+    return value
+
+
+def _members_of(text: str, function: str) -> dict[str, Any]:
+    value = jsons.load(text)
+    if not isinstance(value, dict):
+        raise _cannot(f"cannot call {function} on a {'array' if isinstance(value, list) else 'scalar'}"
+                      if function.endswith("object_keys") and not isinstance(value, list)
+                      else f"cannot call {function} on a non-object"
+                      if not function.endswith("object_keys") else f"cannot call {function} on an array")  # fmt: skip
+    return value
+
+
+def _register_json(prefix: str, type_: Type) -> None:
+    def elements(text: str) -> list[str]:
+        """The elements of an array."""
+        if prefix == "json" and jsons.type_of(text) == "array":
+            return [raw for _, raw in jsons.raw_items(text)]
+        return [jsons.dump(v) for v in _elements_of(text, prefix)]
+
+    def element_texts(text: str) -> list[str | None]:
+        """The elements of an array as texts."""
+        if prefix == "json" and jsons.type_of(text) == "array":
+            return [jsons.raw_text(raw) for _, raw in jsons.raw_items(text)]
+        return [jsons.as_text(v) for v in _elements_of(text, prefix)]
+
+    def keys(text: str) -> list[str]:
+        """The keys of an object."""
+        found = _members_of(text, f"{prefix}_object_keys")
+        return (
+            [key for key, _ in jsons.raw_items(text) if key is not None] if prefix == "json" else list(found)
+        )
+
+    name = f"{prefix}_array_elements"
+    table(name, (type_,), (("value", type_),))(_of_values(elements, pa.string()))
+    table(f"{name}_text", (type_,), (("value", t.TEXT),))(_of_values(element_texts, pa.string()))
+    table(f"{prefix}_object_keys", (type_,), ((f"{prefix}_object_keys", t.TEXT),))(
+        _of_values(keys, pa.string())
+    )
+    for suffix, result in (("", type_), ("_text", t.TEXT)):
+        table(f"{prefix}_each{suffix}", (type_,), (("key", t.TEXT), ("value", result)))(
+            _strict(_each_member(prefix, suffix))
+        )
+
+
+def _each_member(prefix: str, suffix: str) -> TableKernel:
+    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
+        """The members of an object as rows."""
+
+        def one(text: str) -> list[tuple[str | None, str | None]]:
+            found = _members_of(text, f"{prefix}_each{suffix}")
+            if prefix == "json":
+                items = jsons.raw_items(text)
+                return [(key, jsons.raw_text(raw) if suffix else raw) for key, raw in items]
+            return [(key, jsons.as_text(v) if suffix else jsons.dump(v)) for key, v in found.items()]
+
+        lists = call_each(one, ((v,) for v in args[0].to_pylist()))
+        origin = np.repeat(np.arange(length), [len(found) for found in lists])
+        pairs = [pair for found in lists for pair in found]
+        return pa.array(origin, pa.int64()), [pa.array([p[i] for p in pairs], pa.string()) for i in (0, 1)]
+
+    return kernel
+
+
+_register_json("jsonb", t.JSONB)
+_register_json("json", t.JSON)
