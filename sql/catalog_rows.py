@@ -1,99 +1,131 @@
-"""The catalogue as rows and back: one row an object, (oid, kind, schema, name, description).
+"""The catalogue as rows, to be kept in a state table like any other data: one row an object.
 
-`description` is JSON of the entry's other fields. A field an older row lacks takes its default and an
-unknown one is refused, so that a newer catalogue is never read half.
+A row is (oid, kind, schema, name, JSON of the entry's other fields). One row of kind "catalog" has the
+OID counter. The JSON follows the fields of the entry's class: a new field needs nothing here, and a
+row written before the field existed gives it its default.
 """
 
 from __future__ import annotations
 
 import json
+import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
-from ..storage.errors import DataCorrupted
-from ..storage.schema import Column
-from ..storage.schema import Schema as Columns
+from ..storage.schema import Column, Schema
 from ..storage.types import Type
 from . import entries
-from .catalog import FIRST_OID, Catalog
-from .entries import Entry
+from .catalog import Catalog, kind_of
+from .entries import Entry, SystemRelation
 
-Row = tuple[int, str, str, str, str]
-NEXT_OID = "next oid"
-"""Kind of the row that keeps `next_oid`: an OID is never used again, even of a dropped object."""
-
-_ENTRY_KINDS: dict[str, type[Entry]] = {
-    kind.__name__: kind
-    for kind in (entries.Table, entries.View, entries.MaterializedView, entries.Source, entries.Index,
-                 entries.Sink, entries.Sequence, entries.Subscription, entries.Connection, entries.Secret,
-                 entries.Schema)
+_CLASSES: dict[str, type[Entry]] = {
+    "table": entries.Table, "view": entries.View, "materialized view": entries.MaterializedView,
+    "source": entries.Source, "index": entries.Index, "sink": entries.Sink, "sequence": entries.Sequence,
+    "subscription": entries.Subscription, "connection": entries.Connection, "secret": entries.Secret,
+    "schema": entries.Schema,
 }  # fmt: skip
-_PARTS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (Type, Column, Columns, entries.Check, entries.UniqueConstraint, entries.ForeignReference,
-                 entries.Identity, entries.IndexKey)
-}  # fmt: skip
-_PART_NAMES = {kind: name for name, kind in _PARTS.items()} | {Columns: "Columns"}
-_PARTS["Columns"] = Columns
-_OWN_COLUMNS = ("oid", "schema_name", "name")
+_COLUMNS = frozenset({"oid", "schema_name", "name"})
 
 
-def catalog_rows(catalog: Catalog) -> Iterator[Row]:
-    """The user's objects and the OID counter."""
-    yield 0, NEXT_OID, "", "", str(catalog.next_oid)
-    for entry in catalog:
-        kind = type(entry).__name__
-        if entry.oid >= FIRST_OID or (kind in _ENTRY_KINDS and entry.comment):
-            values = {
-                item.name: _encoded(getattr(entry, item.name))
-                for item in fields(entry)
-                if item.name not in _OWN_COLUMNS
-            }
-            yield entry.oid, kind, entry.schema_name, entry.name, json.dumps(values, sort_keys=True)
+@dataclass(frozen=True, slots=True)
+class CatalogRow:
+    """One row of the stored catalogue; `oid` is its key (0 for the counter)."""
+
+    oid: int
+    kind: str
+    schema: str
+    name: str
+    details: str
 
 
-def catalog_from_rows(rows: Iterable[Row], initial: Catalog) -> Catalog:
-    """`initial` with the objects of the rows. Raises DataCorrupted for a row that cannot be read."""
-    found: list[Entry] = []
-    next_oid = FIRST_OID
-    for oid, kind, schema_name, name, description in sorted(rows):
-        if kind == NEXT_OID:
-            next_oid = int(description)
-            continue
-        if kind not in _ENTRY_KINDS:
-            raise DataCorrupted(f'the catalogue holds an object of unknown kind "{kind}"')
-        values = {key: _decoded(value) for key, value in json.loads(description).items()}
-        try:
-            found.append(_ENTRY_KINDS[kind](oid, schema_name, name, **values))
-        except TypeError as error:
-            raise DataCorrupted(f'the catalogue\'s entry of "{name}" cannot be read: {error}') from None
-    catalog = initial.with_all(found)
-    return catalog.reserve(max(next_oid - catalog.next_oid, 0))[1]
+def to_rows(catalog: Catalog) -> list[CatalogRow]:
+    """The rows of a catalogue, without the system relations, which are made anew at each start."""
+    rows = [to_row(entry) for entry in catalog if not isinstance(entry, SystemRelation)]
+    return [CatalogRow(0, "catalog", "", "", json.dumps({"next_oid": catalog.next_oid})), *rows]
 
 
-def _encoded(value: object) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, tuple):
-        return {"tuple": [_encoded(v) for v in typing.cast("tuple[object, ...]", value)]}
+def to_row(entry: Entry) -> CatalogRow:
+    details = {
+        item.name: _encode(getattr(entry, item.name)) for item in fields(entry) if item.name not in _COLUMNS
+    }
+    text = json.dumps(details, ensure_ascii=False, separators=(",", ":"))
+    return CatalogRow(entry.oid, kind_of(entry), entry.schema_name, entry.name, text)
+
+
+def from_rows(rows: Iterable[CatalogRow], system: Iterable[SystemRelation] = ()) -> Catalog:
+    """The catalogue that `to_rows` wrote, with the given system relations."""
+    found: list[Entry] = list(system)
+    next_oid = 0
+    for row in rows:
+        if row.kind == "catalog":
+            next_oid = int(json.loads(row.details)["next_oid"])
+        else:
+            found.append(_entry(row))
+    catalog = Catalog().with_all(found)
+    _, counted = catalog.reserve(max(0, next_oid - catalog.next_oid))
+    return counted
+
+
+def _entry(row: CatalogRow) -> Entry:
+    class_ = _CLASSES[row.kind]
+    details = json.loads(row.details)
+    known = {name: _decode(hint, details[name]) for name, hint in _hints(class_).items() if name in details}
+    return class_(oid=row.oid, schema_name=row.schema, name=row.name, **known)
+
+
+@cache
+def _hints(class_: type) -> dict[str, Any]:
+    """The annotations of a dataclass's fields, resolved."""
+    resolved = typing.get_type_hints(class_)
+    return {item.name: resolved[item.name] for item in fields(class_) if item.name not in _COLUMNS}
+
+
+def _encode(value: Any) -> Any:
+    """A field's value as JSON."""
+    if isinstance(value, Type):
+        return [value.name, value.typmod, value.scale, _encode(value.element)]
+    if isinstance(value, Schema):
+        return [[c.name, _encode(c.type), c.nullable, c.hidden] for c in value]
     if isinstance(value, frozenset):
-        return {"set": sorted(typing.cast("frozenset[int]", value))}
+        return sorted(value)  # pyright: ignore[reportArgumentType]
+    if isinstance(value, tuple):
+        return [_encode(item) for item in value]
     if isinstance(value, Mapping):
-        return {"map": {key: _encoded(v) for key, v in typing.cast("Mapping[str, object]", value).items()}}
-    assert is_dataclass(value) and type(value) in _PART_NAMES, value
-    parts = {item.name: _encoded(getattr(value, item.name)) for item in fields(value)}
-    return {"part": _PART_NAMES[type(value)], "fields": parts}
+        return {key: _encode(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {item.name: _encode(getattr(value, item.name)) for item in fields(value)}
+    assert value is None or isinstance(value, (str, int, bool)), value
+    return value
 
 
-def _decoded(value: Any) -> Any:
-    if not isinstance(value, dict):
+def _decode(hint: Any, value: Any) -> Any:
+    """The value of a field with that annotation."""
+    if value is None or hint in (int, str, bool):
         return value
-    if "tuple" in value:
-        return tuple(_decoded(v) for v in value["tuple"])
-    if "set" in value:
-        return frozenset(value["set"])
-    if "map" in value:
-        return {key: _decoded(v) for key, v in value["map"].items()}
-    return _PARTS[value["part"]](**{key: _decoded(v) for key, v in value["fields"].items()})
+    if hint is Schema:
+        return Schema(tuple(Column(name, _type(type_), *flags) for name, type_, *flags in value))
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return _decode(next(arg for arg in args if arg is not types.NoneType), value)
+    if origin is tuple:
+        if len(args) == 2 and args[1] is Ellipsis:
+            return tuple(_decode(args[0], item) for item in value)
+        return tuple(_decode(arg, item) for arg, item in zip(args, value, strict=True))
+    if origin is frozenset:
+        return frozenset(value)
+    if origin is not None:
+        return {key: _decode(args[1], item) for key, item in value.items()}
+    return _dataclass(hint, value)
+
+
+def _dataclass(class_: type, value: dict[str, Any]) -> Any:
+    hints = typing.get_type_hints(class_)
+    return class_(**{name: _decode(hints[name], item) for name, item in value.items() if name in hints})
+
+
+def _type(value: Any) -> Type:
+    name, typmod, scale, element = value
+    return Type(name, typmod, scale, None if element is None else _type(element))

@@ -101,7 +101,7 @@ def parse_format(c: Cursor) -> Format | None:
     if c.at("key", "format"):
         return _key_value_format(c)
     if not c.accept("format"):
-        return _envelope(c, Format("plain", "")) if c.word == "envelope" else None
+        return parse_envelope(c) if c.word == "envelope" else None
     first = c.label()
     if c.accept("encode"):
         encode = c.label()
@@ -114,7 +114,7 @@ def parse_format(c: Cursor) -> Format | None:
             found = Format(first, encode, options, key, key_options)
         return found
     encode, connection = _encoding(c, first)
-    return _envelope(c, Format("plain", encode, connection=connection))
+    return parse_envelope(c, Format("plain", encode, connection=connection))
 
 
 def _key_value_format(c: Cursor) -> Format:
@@ -122,7 +122,7 @@ def _key_value_format(c: Cursor) -> Format:
     key, _ = _encoding(c, c.label())
     c.expect("value", "format")
     encode, connection = _encoding(c, c.label())
-    return _envelope(c, Format("plain", encode, {}, key, {}, "", connection))
+    return parse_envelope(c, Format("plain", encode, {}, key, {}, "", connection))
 
 
 def _encoding(c: Cursor, name: str) -> tuple[str, ObjectName | None]:
@@ -138,7 +138,9 @@ def _encoding(c: Cursor, name: str) -> tuple[str, ObjectName | None]:
     return name, connection
 
 
-def _envelope(c: Cursor, found: Format) -> Format:
+def parse_envelope(c: Cursor, before: Format | None = None) -> Format:
+    """`ENVELOPE v`, which completes a format that was read before; nothing if it does not come next."""
+    found = before or Format("plain", "")
     if not c.accept("envelope"):
         return found
     envelope = c.label()

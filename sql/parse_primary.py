@@ -33,7 +33,7 @@ def parse_primary(c: Cursor) -> Ast:
         node = place(exp.Literal(this=str(c.values[c.i]), is_string=True), start)
         c.i += 1
     elif c.words[c.i] == "(":
-        node = _parenthesis(c)
+        return _postfix(c, _parenthesis(c), fields=True)
     else:
         node = _rare(c, kind, start)
     following = c.words[c.i]
@@ -64,16 +64,21 @@ _CONSTANTS = (exp.Literal, exp.Null, exp.Boolean, exp.Cast)
 _FOLLOWING = frozenset({"::", "[", "."})
 
 
-def _postfix(c: Cursor, node: Ast) -> Ast:
-    """`[…]`, `.field` and `::type`, as many as there are. A field needs parentheses before it."""
+def _postfix(c: Cursor, node: Ast, fields: bool = False) -> Ast:
+    """`[…]`, `.field` and `::type`, as many as there are; `fields`: behind parentheses.
+
+    A plain name has its dots already, and a call takes no field without parentheses.
+    """
     while True:
         word, start = c.words[c.i], c.starts[c.i]
         if word == "::":
             c.i += 1
             node = cast(node, parse_type(c), start)
-        elif word == "[" and not isinstance(node, _CONSTANTS):
+            fields = False
+        elif word == "[" and (fields or not isinstance(node, _CONSTANTS)):
+            fields = True
             node = place(_subscript(c, node), start)
-        elif word == "." and isinstance(node, (exp.Bracket, exp.Dot, exp.Subquery, exp.Column)):
+        elif word == "." and fields:
             node = _field(c, node)
         else:
             return node

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field, replace
 from ..storage.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxFault
 from . import parse_expression, parse_query
 from .cursor import Cursor
-from .parse_connector import merged, option_list, parse_format, parse_from_connection, parse_include
+from .parse_connector import (
+    merged,
+    option_list,
+    parse_envelope,
+    parse_format,
+    parse_from_connection,
+    parse_include,
+)
 from .parse_type import parse_type
 from .statements import (
     CheckConstraint,
@@ -172,7 +179,7 @@ def _table_clauses(c: Cursor, table: CreateTable) -> CreateTable:
         elif c.word in ("inherits", "partition", "of"):
             raise FeatureNotSupported(f"{c.word.upper()} is not supported", position=c.position)
         else:
-            format_ = parse_format(c) or format_
+            format_ = parse_envelope(c, format_) if c.word == "envelope" else parse_format(c) or format_
             _storage_clauses(c)
         if c.i == before:
             c.fail()

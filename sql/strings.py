@@ -47,7 +47,7 @@ def _decode_pieces(raw: str, begin: int) -> list[bytes]:
             pieces.append(_plain_escape(found, begin))
         position = found.end()
     if high:
-        raise _bad_pair(begin + len(raw))
+        raise _bad_pair(begin + len(raw), "'")
     pieces.append(raw[position:].encode())
     return pieces
 
@@ -79,8 +79,9 @@ def _code_point(code: int, high: int, where: int) -> tuple[int, bytes]:
     return 0, chr(code).encode()
 
 
-def _bad_pair(where: int) -> SyntaxFault:
-    return SyntaxFault("invalid Unicode surrogate pair", position=where + 1)
+def _bad_pair(where: int, near: str = "") -> SyntaxFault:
+    shown = f' at or near "{near}"' if near else ""
+    return SyntaxFault("invalid Unicode surrogate pair" + shown, position=where + 1)
 
 
 def decode_unicode(raw: str, escape: str, begin: int) -> str:
