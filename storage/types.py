@@ -245,7 +245,7 @@ def type_by_oid(oid: int, typmod: int = -1) -> Type | None:
 def format_type(type_: Type) -> str:
     """PostgreSQL's `format_type(oid, typmod)`: `character varying(10)`, `numeric(10,2)`, `integer[]`."""
     if type_.element is not None:
-        return format_type(type_.element) + "[]"
+        return format_type(replace(type_.element, typmod=type_.typmod)) + "[]"
     sql_name, typmod = type_.info.sql_name, type_.typmod
     if typmod < 0:
         return sql_name
