@@ -44,7 +44,7 @@ def find_column(binder: ExpressionBinder, ast: Ast) -> tuple[Expr, ScopeColumn] 
 
 def bind_column(binder: ExpressionBinder, ast: Ast) -> Expr:
     if isinstance(ast.this, exp.Star):
-        raise SyntaxFault('row expansion via "*" is not supported here', position=position_of(ast))
+        return _row_of(binder, ast)
     found = find_column(binder, ast)
     if found is None:
         return _whole_row(binder, ast)
@@ -63,6 +63,17 @@ def _whole_row(binder: ExpressionBinder, ast: Ast) -> Expr:
             exprs = tuple(outward(column.expr, depth) for column in columns)
             return RowExpr(exprs, tuple(column.name for column in columns))
     raise binder.scope.missing(name, position_of(ast))
+
+
+def _row_of(binder: ExpressionBinder, ast: Ast) -> Expr:
+    """`t.*` as one value, as in count(t.*)."""
+    table = ast.args.get("table")
+    if table is None:
+        raise SyntaxFault('row expansion via "*" is not supported here', position=position_of(ast))
+    database = ast.args.get("db")
+    schema = database.name if database is not None else ""
+    columns = binder.scope.item_star(table.name, position_of(ast), schema)
+    return RowExpr(tuple(column.expr for column in columns), tuple(column.name for column in columns))
 
 
 def bind_tuple(binder: ExpressionBinder, ast: Ast) -> Expr:

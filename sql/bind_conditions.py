@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..operators.expr import And, Case, Expr, InList, IsDistinct, IsNull, IsTruth, Literal, Not, Or
+from ..operators.expr import And, Case, Expr, InList, IsDistinct, IsNull, IsTruth, Literal, Not, Or, Parameter
 from ..operators.functions.registry import SCALARS
 from ..storage.errors import DatatypeMismatch
 from ..storage.types import UNKNOWN
@@ -35,6 +35,9 @@ def _is_null(binder: ExpressionBinder, arg: Expr, negated: bool) -> Expr:
     """A row is null when all its fields are, not null when none is."""
     if isinstance(arg, RowExpr):
         return And(tuple(IsNull(binder.settle(field), negated) for field in arg.args))
+    if isinstance(arg, Parameter):
+        # Its type is for another use of it to decide; this one has no say.
+        return IsNull(arg, negated)
     return IsNull(binder.settle(arg), negated)
 
 
