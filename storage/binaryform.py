@@ -66,7 +66,9 @@ def encode_binary(type_: Type, array: pa.Array) -> pa.Array:
     if name == "jsonb":
         if len(array) <= SMALL:
             texts = array.to_pylist()
-            return pa.array([None if text is None else b"\x01" + text.encode() for text in texts], pa.binary())
+            return pa.array(
+                [None if text is None else b"\x01" + text.encode() for text in texts], pa.binary()
+            )
         return pc.binary_join_element_wise(b"\x01", pc.cast(array, pa.binary()), b"")
     return array if name == "bytea" else pc.cast(array, pa.binary())
 

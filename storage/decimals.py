@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from . import decimals_functions as functions
 from . import decimals_limbs as limbs
 from . import decimals_value as value
 from .decimals_limbs import Limbs
@@ -256,7 +257,9 @@ def multiply(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
 def divide(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
     """a / b in text form. Raises 22012."""
     if type_a.scale is not None and type_b.scale is not None:
-        return _divide_fixed(limbs.of_array(a).to_list(), limbs.of_array(b).to_list(), type_a, type_b, _valid_pair(a, b))
+        return _divide_fixed(
+            limbs.of_array(a).to_list(), limbs.of_array(b).to_list(), type_a, type_b, _valid_pair(a, b)
+        )
     return _each(value.divide, a, b, type_a, type_b, NUMERIC)
 
 
@@ -267,7 +270,9 @@ def _divide_fixed(a: list[int], b: list[int], type_a: Type, type_b: Type, like: 
     assert scale_b is not None
     pairs: list[tuple[int, int] | None] = list(zip(a, b, strict=True))
     if like is not None:
-        pairs = [pair if known else None for pair, known in zip(pairs, valid_mask(like).tolist(), strict=True)]
+        pairs = [
+            pair if known else None for pair, known in zip(pairs, valid_mask(like).tolist(), strict=True)
+        ]
     texts = convert_each(pairs, lambda pair: value.divide_unscaled(pair[0], scale_a, pair[1], scale_b))
     return pa.array(texts, pa.string())
 
@@ -294,12 +299,12 @@ def integer_quotient(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa
 
 def power(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> pa.Array:
     """a ^ b in text form. Raises 2201F and 22003."""
-    return _each(value.power, a, b, type_a, type_b, NUMERIC)
+    return _each(functions.power, a, b, type_a, type_b, NUMERIC)
 
 
 def logarithm(base: pa.Array, a: pa.Array, type_base: Type, type_a: Type) -> pa.Array:
     """log(base, a) in text form. Raises 2201E."""
-    return _each(value.logarithm, base, a, type_base, type_a, NUMERIC)
+    return _each(functions.logarithm, base, a, type_base, type_a, NUMERIC)
 
 
 def _map(array: pa.Array, type_: Type, operation: Callable[[Decimal], Decimal], result: Type) -> pa.Array:
@@ -378,17 +383,17 @@ def floor(array: pa.Array, type_: Type) -> pa.Array:
 
 def square_root(array: pa.Array, type_: Type) -> pa.Array:
     """Text form. Raises 2201F below zero."""
-    return _map(array, type_, value.square_root, NUMERIC)
+    return _map(array, type_, functions.square_root, NUMERIC)
 
 
 def exponential(array: pa.Array, type_: Type) -> pa.Array:
     """Text form. Raises 22003."""
-    return _map(array, type_, value.exponential, NUMERIC)
+    return _map(array, type_, functions.exponential, NUMERIC)
 
 
 def natural_logarithm(array: pa.Array, type_: Type) -> pa.Array:
     """Text form. Raises 2201E."""
-    return _map(array, type_, value.natural_logarithm, NUMERIC)
+    return _map(array, type_, functions.natural_logarithm, NUMERIC)
 
 
 def compare(a: pa.Array, b: pa.Array, type_a: Type, type_b: Type) -> npt.NDArray[np.int8]:
@@ -416,9 +421,25 @@ def sum_by_group(
     `weights` None stands for all ones. Exact; raises 22003 when a sum exceeds 38 digits, with `rows` the
     groups concerned. Contributions of several calls add up by `add_limbs`.
     """
+    if len(array) <= SMALL and count <= SMALL:
+        return _sum_few(array, weights, groups, count)
     total, wrong = limbs.sum_by_group(limbs.of_array(array), weights, groups, count)
     _check(wrong, None)
     return total.high, total.low.view(np.int64)
+
+
+def _sum_few(array: pa.Array, weights: Int64s | None, groups: Int64s, count: int) -> tuple[Int64s, Int64s]:
+    """`sum_by_group` of a few rows in plain Python."""
+    totals = [0] * count
+    factors = [1] * len(array) if weights is None else weights.tolist()
+    rows = zip(limbs.of_array(array).to_list(), factors, groups.tolist(), strict=True)
+    for number, factor, group in rows:
+        totals[group] += number * factor
+    wrong = [group for group, total in enumerate(totals) if abs(total) >= limbs.POWERS[NUMERIC_PRECISION]]
+    if wrong:
+        raise_at(value.overflow(), wrong)
+    found = limbs.of_list(totals)
+    return found.high, found.low.view(np.int64)
 
 
 def add_limbs(high: Int64s, low: Int64s, other_high: Int64s, other_low: Int64s) -> tuple[Int64s, Int64s]:
@@ -435,7 +456,7 @@ def mean(sums: pa.Array, counts: Int64s, type_: Type) -> pa.Array:
     """
     if type_.scale is not None:
         known = valid_mask(sums) & (counts != 0)
-        like = None if known.all() else pa.array(known, mask=~known)
+        like = None if known.all() else pa.array(known, mask=~known)  # NULL where the mean is.
         return _divide_fixed(limbs.of_array(sums).to_list(), counts.tolist(), type_, fixed_numeric(0), like)
     pairs = [
         None if total is None or count == 0 else (total, Decimal(count))

@@ -24,8 +24,6 @@ import numpy as np
 from .errors import (
     DivisionByZero,
     FeatureNotSupported,
-    InvalidArgumentForLog,
-    InvalidArgumentForPower,
     InvalidTextRepresentation,
     NumericOutOfRange,
 )
@@ -36,13 +34,12 @@ CONTEXT = Context(prec=160_000, Emax=999_999, Emin=-999_999, rounding=ROUND_HALF
 
 ZERO, ONE = Decimal(0), Decimal(1)
 NAN, INFINITY = Decimal("NaN"), Decimal("Infinity")
-_SIGNIFICANT = 16
-_MAX_DISPLAY_SCALE = 1000
-_MAX_RESULT_SCALE = 2000
-_MAX_WEIGHT = 131_071
+SIGNIFICANT = 16
+MAX_DISPLAY_SCALE = 1000
+MAX_RESULT_SCALE = 2000
+MAX_WEIGHT = 131_071
 _MAX_SCALE = 16_383
-_BASE_DIGITS = 4
-_LOG10_E = 0.434294481903252
+BASE_DIGITS = 4
 
 
 def overflow() -> NumericOutOfRange:
@@ -66,7 +63,7 @@ def checked(value: Decimal) -> Decimal:
     """`value` unless it has more digits than a numeric can (22003); its scale is cut to 16383."""
     if not value.is_finite():
         return value
-    if value.adjusted() > _MAX_WEIGHT and value:
+    if value.adjusted() > MAX_WEIGHT and value:
         raise overflow()
     return rounded(value, _MAX_SCALE) if scale_of(value) > _MAX_SCALE else value
 
@@ -118,8 +115,8 @@ def _scaled(sign: str, whole: str, fraction: str, exponent: str) -> Decimal:
     digits = (whole + fraction).lstrip("0")
     if not digits:
         return Decimal((0, (0,), -max(0, len(fraction) - shift)))
-    if len(digits) - 1 + shift - len(fraction) > _MAX_WEIGHT:
-        return Decimal(f"{sign}1e{_MAX_WEIGHT + 1}")
+    if len(digits) - 1 + shift - len(fraction) > MAX_WEIGHT:
+        return Decimal(f"{sign}1e{MAX_WEIGHT + 1}")
     value = CONTEXT.create_decimal(f"{sign}{digits}e{shift - len(fraction)}")
     return value.quantize(ONE, context=CONTEXT) if shift > len(fraction) else value
 
@@ -170,7 +167,7 @@ def rounded(value: Decimal, digits: int, rounding: str = ROUND_HALF_UP) -> Decim
     """`value` with `digits` after the point (negative: zeros before it), ties away from zero."""
     if not value.is_finite():
         return value
-    digits = max(-_MAX_RESULT_SCALE, min(digits, _MAX_SCALE))
+    digits = max(-MAX_RESULT_SCALE, min(digits, _MAX_SCALE))
     quantum = Decimal((0, (1,), -digits))
     result = value.quantize(quantum, rounding=rounding, context=CONTEXT)
     return result.quantize(ONE, context=CONTEXT) if digits < 0 else result
@@ -178,12 +175,12 @@ def rounded(value: Decimal, digits: int, rounding: str = ROUND_HALF_UP) -> Decim
 
 def round_to(value: Decimal, digits: int = 0) -> Decimal:
     """SQL's round(value, digits)."""
-    return checked(rounded(value, max(-_MAX_RESULT_SCALE, min(digits, _MAX_RESULT_SCALE))))
+    return checked(rounded(value, max(-MAX_RESULT_SCALE, min(digits, MAX_RESULT_SCALE))))
 
 
 def truncate(value: Decimal, digits: int = 0) -> Decimal:
     """SQL's trunc(value, digits)."""
-    return rounded(value, max(-_MAX_RESULT_SCALE, min(digits, _MAX_RESULT_SCALE)), ROUND_DOWN)
+    return rounded(value, max(-MAX_RESULT_SCALE, min(digits, MAX_RESULT_SCALE)), ROUND_DOWN)
 
 
 def ceiling(value: Decimal) -> Decimal:
@@ -218,13 +215,13 @@ def sign(a: Decimal) -> Decimal:
     return NAN if a.is_nan() else Decimal((a > 0) - (a < 0))
 
 
-def _head(value: Decimal) -> tuple[int, int]:
+def leading_digit(value: Decimal) -> tuple[int, int]:
     """(weight, value) of the first non-zero digit in base 10000; (0, 0) for zero."""
     if not value:
         return 0, 0
     adjusted = value.adjusted()
-    weight = adjusted // _BASE_DIGITS
-    count = adjusted - weight * _BASE_DIGITS + 1
+    weight = adjusted // BASE_DIGITS
+    count = adjusted - weight * BASE_DIGITS + 1
     digits = value.as_tuple().digits[:count]
     head = 0
     for digit in digits:
@@ -232,16 +229,16 @@ def _head(value: Decimal) -> tuple[int, int]:
     return weight, head * 10 ** (count - len(digits))
 
 
-def _display_scale(scale: int, *values: Decimal) -> int:
-    return min(max(scale, 0, *(scale_of(value) for value in values)), _MAX_DISPLAY_SCALE)
+def display_scale(scale: int, *values: Decimal) -> int:
+    return min(max(scale, 0, *(scale_of(value) for value in values)), MAX_DISPLAY_SCALE)
 
 
 def division_scale(a: Decimal, b: Decimal) -> int:
     """Digits after the point of a / b: PostgreSQL's select_div_scale."""
-    weight_a, head_a = _head(a)
-    weight_b, head_b = _head(b)
+    weight_a, head_a = leading_digit(a)
+    weight_b, head_b = leading_digit(b)
     weight = weight_a - weight_b - (head_a <= head_b)
-    return _display_scale(_SIGNIFICANT - weight * _BASE_DIGITS, a, b)
+    return display_scale(SIGNIFICANT - weight * BASE_DIGITS, a, b)
 
 
 def divide(a: Decimal, b: Decimal) -> Decimal:
@@ -254,16 +251,16 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
         return NAN if b.is_infinite() else a if b > 0 else -a
     if b.is_infinite():
         return ZERO
-    return checked(_quotient(a, b, division_scale(a, b)))
+    return checked(rounded_quotient(a, b, division_scale(a, b)))
 
 
 def unscaled(value: Decimal) -> tuple[int, int]:
     """(integer, scale) of a finite value: integer × 10^−scale."""
     scale = scale_of(value)
-    return _integer(value, scale), scale
+    return to_unscaled(value, scale), scale
 
 
-def _integer(value: Decimal, scale: int) -> int:
+def to_unscaled(value: Decimal, scale: int) -> int:
     """value × 10^scale, which must be an integer."""
     return int(value.scaleb(scale, context=CONTEXT))
 
@@ -278,7 +275,7 @@ def divide_unscaled(a: int, scale_a: int, b: int, scale_b: int) -> str:
     weight_a, head_a = _head_of_integer(abs(a), scale_a)
     weight_b, head_b = _head_of_integer(abs(b), scale_b)
     weight = weight_a - weight_b - (head_a <= head_b)
-    scale = min(max(_SIGNIFICANT - weight * _BASE_DIGITS, scale_a, scale_b), _MAX_DISPLAY_SCALE)
+    scale = min(max(SIGNIFICANT - weight * BASE_DIGITS, scale_a, scale_b), MAX_DISPLAY_SCALE)
     shift = scale + scale_b - scale_a
     dividend, divisor = abs(a) * 10 ** max(shift, 0), abs(b) * 10 ** max(-shift, 0)
     quotient, rest = divmod(dividend, divisor)
@@ -289,25 +286,25 @@ def divide_unscaled(a: int, scale_a: int, b: int, scale_b: int) -> str:
 
 
 def _head_of_integer(size: int, scale: int) -> tuple[int, int]:
-    """`_head` of size × 10^−scale."""
+    """`leading_digit` of size × 10^−scale."""
     if not size:
         return 0, 0
     digits = str(size)
     adjusted = len(digits) - 1 - scale
-    weight = adjusted // _BASE_DIGITS
-    count = adjusted - weight * _BASE_DIGITS + 1
+    weight = adjusted // BASE_DIGITS
+    count = adjusted - weight * BASE_DIGITS + 1
     return weight, int(digits[:count].ljust(count, "0"))
 
 
-def _quotient(a: Decimal, b: Decimal, scale: int) -> Decimal:
+def rounded_quotient(a: Decimal, b: Decimal, scale: int) -> Decimal:
     common = max(scale_of(a), scale_of(b))
-    dividend, divisor = _integer(a, common) * 10**scale, _integer(b, common)
+    dividend, divisor = to_unscaled(a, common) * 10**scale, to_unscaled(b, common)
     quotient, rest = divmod(abs(dividend), abs(divisor))
     quotient += 2 * rest >= abs(divisor)
-    return _decimal(-quotient if (dividend < 0) != (divisor < 0) else quotient, scale)
+    return of_unscaled(-quotient if (dividend < 0) != (divisor < 0) else quotient, scale)
 
 
-def _decimal(coefficient: int, scale: int) -> Decimal:
+def of_unscaled(coefficient: int, scale: int) -> Decimal:
     return Decimal(coefficient).scaleb(-scale, context=CONTEXT)
 
 
@@ -315,7 +312,7 @@ def integer_quotient(a: Decimal, b: Decimal) -> Decimal:
     """SQL's div(a, b): the quotient cut towards zero."""
     if a.is_finite() and b.is_finite() and b:
         common = max(scale_of(a), scale_of(b))
-        dividend, divisor = _integer(a, common), _integer(b, common)
+        dividend, divisor = to_unscaled(a, common), to_unscaled(b, common)
         quotient = abs(dividend) // abs(divisor)
         return checked(Decimal(-quotient if (dividend < 0) != (divisor < 0) else quotient))
     return divide(a, b)
@@ -332,181 +329,9 @@ def modulo(a: Decimal, b: Decimal) -> Decimal:
     if b.is_infinite():
         return a
     common = max(scale_of(a), scale_of(b))
-    dividend, divisor = _integer(a, common), abs(_integer(b, common))
+    dividend, divisor = to_unscaled(a, common), abs(to_unscaled(b, common))
     rest = abs(dividend) % divisor
-    return _decimal(-rest if dividend < 0 else rest, common)
-
-
-def square_root(a: Decimal) -> Decimal:
-    """Raises 2201F below zero."""
-    if a.is_nan() or (a.is_infinite() and a > 0):
-        return a
-    if a < 0:
-        raise InvalidArgumentForPower("cannot take square root of a negative number")
-    weight = a.adjusted() // _BASE_DIGITS if a else 0
-    scale = _display_scale(_SIGNIFICANT - ((weight + 1) * _BASE_DIGITS // 2 - 1), a)
-    square = _integer(a, 2 * scale)
-    root = math.isqrt(square)
-    return _decimal(root + (square - root * root > root), scale)
-
-
-def _as_float(value: Decimal) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _narrow(digits: int) -> Context:
-    return Context(prec=max(digits, 1) + 12, Emax=999_999, Emin=-999_999, traps=[])
-
-
-def exponential(a: Decimal) -> Decimal:
-    """e^a. Raises 22003."""
-    if not a.is_finite():
-        return ZERO if a.is_infinite() and a < 0 else a
-    estimate = max(-_MAX_RESULT_SCALE, min(_as_float(a) * _LOG10_E, _MAX_RESULT_SCALE))
-    return _exponential(a, _display_scale(_SIGNIFICANT - int(estimate), a))
-
-
-def _exponential(a: Decimal, scale: int) -> Decimal:
-    if abs(a) >= _MAX_RESULT_SCALE * 3:
-        if a > 0:
-            raise overflow()
-        return _decimal(0, scale)
-    digits = int(float(a) * _LOG10_E) + scale
-    return checked(rounded(_narrow(digits).exp(a), scale))
-
-
-def _log_weight(a: Decimal) -> int:
-    """Decimal weight of ln(a), estimated as numeric.c does (estimate_ln_dweight)."""
-    if a <= 0:
-        return 0
-    if Decimal("0.9") <= a <= Decimal("1.1"):
-        distance = CONTEXT.subtract(a, ONE)
-        if not distance:
-            return 0
-        weight, head = _head(distance)
-        return weight * _BASE_DIGITS + int(math.log10(head))
-    weight, head = _head(a)
-    exponent = weight * _BASE_DIGITS
-    digits = a.as_tuple().digits
-    count = a.adjusted() - exponent + 1
-    if any(digits[count:]):
-        following = digits[count : count + _BASE_DIGITS]
-        second = int("".join(map(str, following)).ljust(_BASE_DIGITS, "0"))
-        head, exponent = head * 10000 + second, exponent - _BASE_DIGITS
-    logarithm = abs(math.log(head) + exponent * 2.302585092994046)
-    return int(math.log10(logarithm)) if logarithm else 0
-
-
-def _check_logarithm(a: Decimal) -> None:
-    if a < 0:
-        raise InvalidArgumentForLog("cannot take logarithm of a negative number")
-    if not a:
-        raise InvalidArgumentForLog("cannot take logarithm of zero")
-
-
-def natural_logarithm(a: Decimal) -> Decimal:
-    """ln(a). Raises 2201E."""
-    if a.is_nan():
-        return a
-    _check_logarithm(a)
-    if a.is_infinite():
-        return a
-    scale = _display_scale(_SIGNIFICANT - _log_weight(a), a)
-    return rounded(_narrow(scale + max(_log_weight(a), 0) + 2).ln(a), scale)
-
-
-def logarithm(base: Decimal, a: Decimal) -> Decimal:
-    """The logarithm of `a` to `base`. Raises 2201E, and 22012 for base 1."""
-    if base.is_nan() or a.is_nan():
-        return NAN
-    _check_logarithm(base)
-    _check_logarithm(a)
-    if base.is_infinite() or a.is_infinite():
-        return NAN if base.is_infinite() and a.is_infinite() else ZERO if base.is_infinite() else a
-    scale = _display_scale(_SIGNIFICANT - (_log_weight(a) - _log_weight(base)), base, a)
-    context = _narrow(2 * scale + 40)
-    divisor = context.ln(base)
-    if not divisor:
-        raise DivisionByZero("division by zero")
-    return rounded(context.divide(context.ln(a), divisor), scale)
-
-
-def power(base: Decimal, exponent: Decimal) -> Decimal:
-    """base ^ exponent. Raises 2201F and 22003."""
-    if not (base.is_finite() and exponent.is_finite()):
-        return _special_power(base, exponent)
-    if not base and exponent < 0:
-        raise InvalidArgumentForPower("zero raised to a negative power is undefined")
-    integral = exponent == exponent.to_integral_value(context=CONTEXT)
-    if base < 0 and not integral:
-        raise InvalidArgumentForPower(
-            "a negative number raised to a non-integer power yields a complex result"
-        )
-    if integral and -(1 << 31) <= exponent < 1 << 31:
-        return _integer_power(base, int(exponent), scale_of(exponent))
-    if not base:
-        return _decimal(0, _SIGNIFICANT)
-    odd = integral and int(exponent) % 2 == 1
-    result = _real_power(base.copy_abs(), exponent)
-    return negate(result) if base < 0 and odd else result
-
-
-def _special_power(base: Decimal, exponent: Decimal) -> Decimal:
-    if base == 1 or (not exponent.is_nan() and not exponent):
-        return ONE
-    if base.is_nan() or exponent.is_nan():
-        return NAN
-    if exponent.is_infinite():
-        if not base and exponent < 0:
-            raise InvalidArgumentForPower("zero raised to a negative power is undefined")
-        size = base.copy_abs()
-        if size == 1:
-            return ONE
-        return INFINITY if (size > 1) == (exponent > 0) else ZERO
-    if base > 0:
-        return INFINITY if exponent > 0 else ZERO
-    if exponent != exponent.to_integral_value(context=CONTEXT):
-        raise InvalidArgumentForPower(
-            "a negative number raised to a non-integer power yields a complex result"
-        )
-    if exponent < 0:
-        return ZERO
-    return -INFINITY if int(exponent) % 2 else INFINITY
-
-
-def _integer_power(base: Decimal, exponent: int, exponent_scale: int) -> Decimal:
-    estimate = 0.0
-    if base:
-        estimate = exponent * (
-            math.log10(float(base.copy_abs().scaleb(-base.adjusted(), CONTEXT))) + base.adjusted()
-        )
-    if estimate > (_MAX_WEIGHT // _BASE_DIGITS + 1) * _BASE_DIGITS:
-        raise overflow()
-    if estimate + 1 < -_MAX_DISPLAY_SCALE:
-        return _decimal(0, _MAX_DISPLAY_SCALE)
-    scale = max(_display_scale(_SIGNIFICANT - int(estimate), base), exponent_scale)
-    scale = min(scale, _MAX_DISPLAY_SCALE)
-    if exponent == 0:
-        return rounded(ONE, scale)
-    if exponent == -1:
-        return checked(_quotient(ONE, base, scale))
-    context = _narrow(max(int(estimate), 0) + scale + 10)
-    return checked(rounded(context.power(base, exponent), scale))
-
-
-def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
-    rough = _narrow(max(8 - _log_weight(base), 0) + 8)
-    estimate = _as_float(rough.multiply(rough.ln(base), exponent))
-    if abs(estimate) > _MAX_RESULT_SCALE * 3.01:
-        if estimate > 0:
-            raise overflow()
-        return _decimal(0, _MAX_DISPLAY_SCALE)
-    scale = _display_scale(_SIGNIFICANT - int(estimate * _LOG10_E), base, exponent)
-    context = _narrow(scale + int(abs(estimate)) + 20)
-    return _exponential(context.multiply(context.ln(base), exponent), scale)
+    return of_unscaled(-rest if dividend < 0 else rest, common)
 
 
 def compare(a: Decimal, b: Decimal) -> int:

@@ -73,7 +73,9 @@ _FAMILIES: dict[str, tuple[Parse, Format]] = {
     "interval": (temporal.parse_intervals, temporal.format_intervals),
     "json": (strings.parse_json, strings.format_strings),
     "jsonb": (strings.parse_jsonb, strings.format_strings),
-    **dict.fromkeys(("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void"), (strings.parse_strings, strings.format_strings)),
-    **dict.fromkeys(("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace"), (numbers.parse_oids, numbers.format_oids)),
-}  # fmt: skip
+}
+_STRINGS = ("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void")
+_OIDS = ("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace")
+_FAMILIES.update(dict.fromkeys(_STRINGS, (strings.parse_strings, strings.format_strings)))
+_FAMILIES.update(dict.fromkeys(_OIDS, (numbers.parse_oids, numbers.format_oids)))
 assert _FAMILIES.keys() == INFO.keys()

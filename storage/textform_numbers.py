@@ -276,6 +276,9 @@ def format_floats(type_: Type, array: pa.Array, settings: TextSettings | None) -
         return pa.array(convert_each(array.to_pylist(), lambda v: _rounded(v, precision)), pa.string())
     if wide and len(array) <= SMALL:
         return pa.array([None if v is None else shortest_float(v) for v in array.to_pylist()], pa.string())
+    if len(array) <= SMALL:
+        shown = [None if v is None else _layout(str(np.float32(v)), v, 6, 32) for v in array.to_pylist()]
+        return pa.array(shown, pa.string())
     texts = pc.cast(array, pa.string())
     values = np.abs(fixed_values(array, array.type.to_pandas_dtype()))
     with np.errstate(invalid="ignore"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 import zoneinfo
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -153,6 +154,22 @@ def _read_tzif(data: bytes) -> tuple[list[int], list[int], str]:
     return list(instants), [table[0], *(table[kind] for kind in kinds)], footer
 
 
+def _first_change(offset: Callable[[int], int], current: int, low: int, high: int) -> int:
+    """The instant in low … high from which the offset is no longer `current`.
+
+    Nearly all rules change at a quarter of an hour, so those are tried before single seconds.
+    """
+    for unit in (900, 1):
+        left, right = low // unit, -(-high // unit)
+        while right - left > 1:
+            middle = (left + right) // 2
+            left, right = (middle, right) if offset(middle * unit) == current else (left, middle)
+        low, high = left * unit, right * unit
+        if offset(high - 1) == current:
+            break
+    return high
+
+
 def _future(info: zoneinfo.ZoneInfo, after: int) -> tuple[list[int], list[int]]:
     """Transitions of the footer's rule from the instant `after` on, for 400 years and one more."""
 
@@ -163,15 +180,12 @@ def _future(info: zoneinfo.ZoneInfo, after: int) -> tuple[list[int], list[int]]:
 
     starts: list[int] = []
     offsets: list[int] = []
-    low, step = after + 1, 28 * 86400
+    low, step = after + 1, 56 * 86400
     current = offset(low)
     while low < after + _CYCLE + 366 * 86400:
         high = low + step
         if offset(high) != current:
-            left, right = low, high
-            while right - left > 1:
-                middle = (left + right) // 2
-                left, right = (middle, right) if offset(middle) == current else (left, middle)
+            right = _first_change(offset, current, low, high)
             current = offset(right)
             starts.append(right)
             offsets.append(current)

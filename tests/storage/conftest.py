@@ -48,7 +48,7 @@ Outcome = str | Failure | None
 
 @dataclass
 class Oracle:
-    connection: psycopg.Connection[Any]
+    connection: Any
 
     def _outcomes(self, sql: str, parameters: Sequence[Any]) -> list[Outcome]:
         rows = self.connection.execute(sql, parameters).fetchall()

@@ -81,8 +81,8 @@ def test_fixed_scales(oracle: Any, symbol: str, scale_a: int, scale_b: int, digi
     single = _attempt(lambda x, y: compute(x, y, type_a, type_b), result, *columns)
     assert not _mismatches(sql, expected, single)
     good = [i for i, row in enumerate(expected) if isinstance(row, str)]
-    columns = tuple(column.take(pa.array(good)) for column in columns)
-    bulk = compute(*columns, type_a, type_b)
+    x, y = (column.take(pa.array(good)) for column in columns)
+    bulk = compute(x, y, type_a, type_b)
     assert bulk.type == result.arrow
     assert format_text(result, bulk).to_pylist() == [expected[i] for i in good]
     if len(good) < len(a):  # Division by zero names its rows.
@@ -92,8 +92,11 @@ def test_fixed_scales(oracle: Any, symbol: str, scale_a: int, scale_b: int, digi
         assert caught.value.rows.tolist() == [i for i in range(len(a)) if i not in good]
 
 
-SPECIALS = ["0", "0.00", "1", "-1", "1.10", "-2.5", "NaN", "Infinity", "-Infinity", "123456789012345678901234567890.12345",
-            "0.000000000000000000001", "1e50", "7", "0.3", "10000", "9999", "99999999", "0.0001", "2", "3"]  # fmt: skip
+SPECIALS = [
+    "0", "0.00", "1", "-1", "1.10", "-2.5", "NaN", "Infinity", "-Infinity",
+    "123456789012345678901234567890.12345", "0.000000000000000000001", "1e50", "7", "0.3", "10000",
+    "9999", "99999999", "0.0001", "2", "3",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("symbol", OPERATIONS)
@@ -197,8 +200,9 @@ def test_functions_of_fixed_form(oracle: Any, name: str, scale: int, digits: int
 
 
 def test_logarithms(oracle: Any) -> None:
-    pairs = [(a, b) for a in ("2", "10", "0.5", "1.0001", "1", "NaN", "100", "0", "-1", "Infinity")
-             for b in ("8", "1000", "3", "0.001", "1", "1.05", "0", "-5", "12345678901234567890", "Infinity")]  # fmt: skip
+    bases = ["2", "10", "0.5", "1.0001", "1", "NaN", "100", "0", "-1", "Infinity"]
+    values = ["8", "1000", "3", "0.001", "1", "1.05", "0", "-5", "12345678901234567890", "Infinity"]
+    pairs = [(a, b) for a in bases for b in values]
     columns = _column(NUMERIC, [a for a, _ in pairs]), _column(NUMERIC, [b for _, b in pairs])
     sql = [f"log('{a}'::numeric, '{b}'::numeric)" for a, b in pairs]
     found = _attempt(lambda x, y: decimals.logarithm(x, y, NUMERIC, NUMERIC), NUMERIC, *columns)
@@ -248,8 +252,10 @@ def test_wide_products_are_exact() -> None:
     exact = [x * y for x, y in zip(a, b, strict=True)]
     assert product.to_list() == exact
     assert not wrong.any()
-    _, wrong = decimals_limbs.multiply(decimals_limbs.of_list([x * 10**20 for x in a if abs(x) < 10**17] * 2),
-                                       decimals_limbs.of_list([10**20] * 2 * sum(abs(x) < 10**17 for x in a)))  # fmt: skip
+    small = [x * 10**20 for x in a if abs(x) < 10**17] * 2
+    _, wrong = decimals_limbs.multiply(
+        decimals_limbs.of_list(small), decimals_limbs.of_list([10**20] * len(small))
+    )
     assert wrong.tolist() == [abs(x) * 10**40 >= 10**38 for x in a if abs(x) < 10**17] * 2
 
 
@@ -275,8 +281,10 @@ def test_scaling_down_agrees_with_plain_integers(rounding: str) -> None:
 
 
 def test_casts(oracle: Any) -> None:
-    texts = ["0", "1.5", "2.5", "-2.5", "0.49", "32767.4", "32767.5", "-32768.5", "2147483647.5", "9223372036854775807.4",
-             "9223372036854775807.5", "NaN", "Infinity", "1e30"]  # fmt: skip
+    texts = [
+        "0", "1.5", "2.5", "-2.5", "0.49", "32767.4", "32767.5", "-32768.5", "2147483647.5",
+        "9223372036854775807.4", "9223372036854775807.5", "NaN", "Infinity", "1e30",
+    ]  # fmt: skip
     for target in (INT2, INT4, INT8):
         sql = [f"'{text}'::numeric::{target.name}" for text in texts]
         found = _attempt(lambda x: decimals.to_integers(x, NUMERIC, target), target, _column(NUMERIC, texts))  # noqa: B023
@@ -380,6 +388,16 @@ def test_sums_by_group_are_exact() -> None:
             assert decimals_limbs.Limbs(high, low.view(np.uint64)).to_list() == exact
             again = decimals.from_limbs(*decimals.add_limbs(high, low, high, low), 3)
             assert again.to_pylist() == [Decimal(f"{2 * total}e-3") for total in exact]
+
+
+def test_sums_of_few_rows() -> None:
+    column = _column(fixed_numeric(1), ["1.5", None, "-2.5"])
+    high, low = decimals.sum_by_group(column, np.array([2, 1, -1]), np.array([0, 0, 1]), 3)
+    assert decimals.from_limbs(high, low, 1).to_pylist() == [Decimal("3.0"), Decimal("2.5"), Decimal("0.0")]
+    with pytest.raises(SqlError, match="value overflows numeric format") as caught:
+        decimals.sum_by_group(_column(fixed_numeric(0), ["9" * 38] * 40), None, np.arange(40) // 2, 20)
+    assert caught.value.rows is not None
+    assert caught.value.rows.tolist() == list(range(20))
 
 
 def test_sum_beyond_38_digits_names_the_group() -> None:
