@@ -49,4 +49,4 @@ class MemoryStore:
                 del self._rows[key]
         for key in batch.deletes:
             self._rows.pop(key, None)
-        self._rows.update(batch.puts)
+        self._rows.update(zip(batch.keys, batch.values, strict=True))

@@ -12,13 +12,13 @@ the last `position`. A crash between them leaves later operations applied early.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
-from .keycode import HASH_NAME, VNODES, encode_keys
+from .keycode import HASH_NAME, VNODES, Keys, encode_keys
 from .log import Position
 from .replay import NetChange, Stretch
 from .rowcode import ROW_FORMAT, RowCode
@@ -27,6 +27,9 @@ from .store import Store, StoreBatch
 
 BATCH_ROWS = 1 << 14
 """Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 10 ms)."""
+
+SORT_ROWS = 1 << 18
+"""Rows brought into the order of their keys at a time: RocksDB takes ascending keys three times as fast."""
 
 LOAD_ROWS = 1 << 16
 """Rows decoded at a time."""
@@ -110,48 +113,57 @@ class Mirror:
         for change in stretch.changes.values():
             if change.truncated:
                 batch.ranges.append(table_range(change.spec.number))
-        batch.puts = [
-            (_FORMAT, STAMP),
-            (_IDENTITY, self._identity),
-            (_AHEAD, stretch.position.encode()),
-        ]
+        batch.put(_FORMAT, STAMP)
+        batch.put(_IDENTITY, self._identity)
+        batch.put(_AHEAD, stretch.position.encode())
         return batch
 
     def _closing(self, stretch: Stretch) -> StoreBatch:
         after = _specs_after({} if stretch.base else self.specs, stretch)
         gone = [_SPEC + name.encode() for name in self.specs if name not in after]
-        puts = [(_SPEC + name.encode(), spec.encode()) for name, spec in stretch.specs.items()]
-        puts += [(_POSITION, stretch.position.encode()), (_OFFSETS, stretch.meta)]
-        return StoreBatch(deletes=gone, puts=puts)
+        batch = StoreBatch(deletes=gone)
+        for name, spec in stretch.specs.items():
+            batch.put(_SPEC + name.encode(), spec.encode())
+        batch.put(_POSITION, stretch.position.encode())
+        batch.put(_OFFSETS, stretch.meta)
+        return batch
 
     def _apply_change(self, change: NetChange) -> None:
         spec = change.spec
         for start in range(0, change.deleted_count, BATCH_ROWS):
             count = min(BATCH_ROWS, change.deleted_count - start)
-            keys = [column.slice(start, count) for column in change.deleted]
-            self._store.write(StoreBatch(deletes=store_keys(spec, keys, count)))
+            columns = [column.slice(start, count) for column in change.deleted]
+            keys = encode_keys(columns, spec.key_types, count)
+            self._store.write(StoreBatch(deletes=store_keys(spec, keys)))
         code = _row_code(spec)
         for rows in change.rows:
-            for start in range(0, len(rows), BATCH_ROWS):
-                self._put(spec, code, rows, start, min(BATCH_ROWS, len(rows) - start))
+            for start in range(0, len(rows), SORT_ROWS):
+                self._put(spec, code, rows, start, min(SORT_ROWS, len(rows) - start))
 
     def _put(self, spec: StoredSpec, code: RowCode, rows: Rows, start: int, count: int) -> None:
         columns = [column.slice(start, count) for column in rows.columns]
-        keys = store_keys(spec, [columns[i] for i in spec.key_columns], count)
+        encoded = encode_keys([columns[i] for i in spec.key_columns], spec.key_types, count)
         weights = [pa.array(rows.weights[start : start + count])] if spec.weighed else []
-        values = code.encode([*columns, *weights], count).to_list()
-        # RocksDB's skiplist takes ascending keys in half the time.
-        self._store.write(StoreBatch(puts=sorted(zip(keys, values, strict=True))))
+        keys, values = store_keys(spec, encoded), code.encode([*columns, *weights], count).to_list()
+        order = _store_order(encoded)
+        for at in range(0, count, BATCH_ROWS):
+            part = order[at : at + BATCH_ROWS].tolist()
+            self._store.write(StoreBatch(keys=[keys[i] for i in part], values=[values[i] for i in part]))
 
 
-def store_keys(spec: StoredSpec, key_columns: Sequence[pa.Array], count: int) -> list[bytes]:
-    """The store's keys of `count` rows."""
-    keys = encode_keys(key_columns, spec.key_types, count)
+def store_keys(spec: StoredSpec, keys: Keys) -> list[bytes]:
+    """The store's keys of rows with these keys."""
     number = spec.number.to_bytes(4, "big")
     prefixes = [number + bytes((vnode,)) for vnode in range(VNODES)]
     return [
         prefixes[vnode] + key for vnode, key in zip(keys.vnode().tolist(), keys.to_bytes_list(), strict=True)
     ]
+
+
+def _store_order(keys: Keys) -> npt.NDArray[np.int64]:
+    """Positions in ascending order of the store's keys."""
+    order = keys.sort_order()
+    return order[np.argsort(keys.vnode()[order], kind="stable")]
 
 
 def _specs_after(specs: dict[str, StoredSpec], stretch: Stretch) -> dict[str, StoredSpec]:

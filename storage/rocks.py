@@ -56,9 +56,14 @@ class RocksStore:
         return self._db.get(key)
 
     def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
-        found = takewhile(lambda item: item[0] < high, self._items(low))
-        while values := [value for _, value in islice(found, chunk)]:
-            yield values
+        items = self._items(low)
+        while found := list(islice(items, chunk)):
+            if found[-1][0] < high:
+                yield [value for _, value in found]
+                continue
+            if last := [value for key, value in found if key < high]:
+                yield last
+            return
 
     def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
         return list(takewhile(lambda item: item[0] < high, self._items(low)))
@@ -75,7 +80,7 @@ class RocksStore:
         delete, put = writes.delete, writes.put
         for key in batch.deletes:
             delete(key)
-        for key, value in batch.puts:
+        for key, value in zip(batch.keys, batch.values, strict=True):
             put(key, value)
         try:
             self._db.write(writes, self._unlogged)

@@ -16,11 +16,19 @@ from typing import Protocol
 
 @dataclass(slots=True)
 class StoreBatch:
-    """Writes that happen together: first `ranges` ([low, high)) are emptied, then `deletes`, then `puts`."""
+    """Writes that happen together.
+
+    First `ranges` ([low, high)) are emptied, then `deletes`, then each of `keys` gets its of `values`.
+    """
 
     ranges: list[tuple[bytes, bytes]] = field(default_factory=list)
     deletes: Sequence[bytes] = ()
-    puts: list[tuple[bytes, bytes]] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self.keys.append(key)
+        self.values.append(value)
 
 
 class Store(Protocol):
