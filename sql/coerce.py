@@ -167,7 +167,8 @@ def _choose(types: Sequence[Type], construct: str, position: int) -> Type:
             chosen = type_
     for type_ in types:
         if not can_coerce(type_, chosen):
-            message = f"{construct} could not convert type {format_type(type_)} to {format_type(chosen)}"
+            place = "CASE/WHEN" if construct == "CASE" else construct
+            message = f"{place} could not convert type {format_type(type_)} to {format_type(chosen)}"
             raise CannotCoerce(message, position=position)
     return chosen
 

@@ -143,7 +143,11 @@ def _is_preferred(type_: Type, category: str) -> bool:
 
 
 def _select(args: Sequence[Type], candidates: list[_Candidate[F]]) -> _Candidate[F] | int:
-    """The best of several (func_select_candidate); else how many were left: 0, or too many."""
+    """The best of several (func_select_candidate); else how many were left: 0, or too many.
+
+    PostgreSQL has nothing declared over varchar, so an overload that is serves exact matches only.
+    """
+    candidates = [c for c in candidates if not any(d.name == "varchar" for d in c.args)] or candidates
     for narrow in (_most_exact, _most_preferred, _by_category, _by_known_type):
         if len(candidates) <= 1:
             break
