@@ -117,11 +117,11 @@ class LogReader:
     """The committed epochs in a log folder. Holds no file open between calls."""
 
     def __init__(self, folder: Path, disk: Disk = REAL) -> None:
-        self._folder = folder
+        self.folder = folder
         self._disk = disk
 
     def inventory(self) -> Inventory:
-        return Inventory.of(self._disk.names(self._folder))
+        return Inventory.of(self._disk.names(self.folder))
 
     def end_mark(self) -> Position | None:
         """The durable end the writer noted last; None when it noted nothing readable."""
@@ -131,7 +131,7 @@ class LogReader:
     def marked(self) -> tuple[Position, bytes] | None:
         """The noted end and the identity of the log it belongs to."""
         try:
-            content = read_whole(self._disk, self._folder / END_NAME)
+            content = read_whole(self._disk, self.folder / END_NAME)
         except FileNotFoundError:
             return None
         if len(content) != 44 or zlib.crc32(content[:40]).to_bytes(4, "little") != content[40:]:
@@ -182,7 +182,7 @@ class LogReader:
 
     def read_base(self, number: int) -> LogEpoch:
         """The content of all stores as base `number` holds it. Raises LogDamaged."""
-        path = base_path(self._folder, number)
+        path = base_path(self.folder, number)
         header = self.header(path)
         file = self._disk.open(path)
         try:
@@ -206,7 +206,7 @@ class LogReader:
         self, inventory: Inventory, number: int, start: int, after_epoch: int, until: Position | None
     ) -> Iterator[LogEpoch]:
         """The committed epochs of one segment from byte `start` on, the first being `after_epoch` + 1."""
-        path = segment_path(self._folder, number)
+        path = segment_path(self.folder, number)
         header = self.header(path)
         limit, last = self._limit(inventory, number, until)
         file = self._disk.open(path)
@@ -239,7 +239,7 @@ class LogReader:
         if until is not None and until.segment == number:
             return until.offset, until.epoch
         if number + 1 in inventory.segments:
-            following = self.header(segment_path(self._folder, number + 1))
+            following = self.header(segment_path(self.folder, number + 1))
             return following.previous_end, following.after_epoch
         return None, 0
 
@@ -248,19 +248,19 @@ class LogReader:
         self.check_holes(inventory)
         if not inventory.segments:
             if position.segment > inventory.base:
-                raise LogDamaged(f"{self._folder} has no segment {position.segment}")
+                raise LogDamaged(f"{self.folder} has no segment {position.segment}")
             return
         first = inventory.segments[0]
         if first <= position.segment:
             if position.segment > inventory.segments[-1]:
-                raise LogDamaged(f"{self._folder} has no segment {position.segment}")
+                raise LogDamaged(f"{self.folder} has no segment {position.segment}")
             return
-        header = self.header(segment_path(self._folder, first))
+        header = self.header(segment_path(self.folder, first))
         if header.number == position.segment + 1 and header.previous_end == position.offset:
             return
         if position.segment <= inventory.base and position.epoch < header.after_epoch:
             raise LogTruncated(f"epochs up to {header.after_epoch} are in the base only")
-        raise LogDamaged(f"{self._folder}: {lost(position.epoch + 1, header.after_epoch)} (segments missing)")
+        raise LogDamaged(f"{self.folder}: {lost(position.epoch + 1, header.after_epoch)} (segments missing)")
 
     def check_holes(self, inventory: Inventory) -> None:
         """Raises LogDamaged when a segment is missing between others or behind the base."""
@@ -273,17 +273,17 @@ class LogReader:
             self._raise_hole(0, inventory.segments[0], inventory)
 
     def _raise_hole(self, before: int, number: int, inventory: Inventory) -> None:
-        after = self.header(segment_path(self._folder, number)).after_epoch
+        after = self.header(segment_path(self.folder, number)).after_epoch
         first = 1
         if before in inventory.segments:
-            header = self.header(segment_path(self._folder, before))
+            header = self.header(segment_path(self.folder, before))
             first = header.after_epoch + 1
             for epoch in self._rest(before, header):
                 first = epoch + 1
         elif before:
-            first = self.header(base_path(self._folder, before)).after_epoch + 1
+            first = self.header(base_path(self.folder, before)).after_epoch + 1
         missing = f"segments {before + 1} to {number - 1}" if number > before + 2 else f"segment {before + 1}"
-        raise LogDamaged(f"{self._folder}: {missing} missing, {lost(first, after)}")
+        raise LogDamaged(f"{self.folder}: {missing} missing, {lost(first, after)}")
 
     def _rest(self, number: int, header: SegmentHeader) -> Iterator[int]:
         """Numbers of the epochs in a segment whose successor is missing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from .store import StoreBatch
+from .store import Store, StoreBatch
 
 
 class MemoryStore:
@@ -42,6 +42,13 @@ class MemoryStore:
 
     def close(self) -> None:
         self.flush()
+
+    def copy_from(self, store: Store) -> None:
+        """Takes over all content of another store."""
+        batch = StoreBatch()
+        for key, value in store.items(b"", b"\xff" * 8):
+            batch.put(key, value)
+        self.write(batch)
 
     def _apply(self, batch: StoreBatch) -> None:
         for low, high in batch.ranges:
