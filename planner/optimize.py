@@ -12,6 +12,7 @@ from ..operators.node import Node
 from ..sql.catalog import Catalog
 from .explain import explain
 from .rules.decorrelate import decorrelate
+from .rules.factor_disjunctions import factor_disjunctions
 from .rules.fold_constants import fold_constants
 from .rules.join_keys import join_keys
 from .rules.join_order import join_order
@@ -26,6 +27,7 @@ Rule = Callable[[Node, Catalog], Node]
 
 RULES: tuple[Rule, ...] = (
     fold_constants,
+    factor_disjunctions,
     unnest_subqueries,
     decorrelate,
     push_filters,
