@@ -8,6 +8,7 @@ PostgreSQL's words; data before it has been decoded, nothing behind it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,7 @@ VALUE_SHOWN_MAX = 100
 """Characters of a value or a line that an error's context shows."""
 
 _LINE_ENDS = {NEWLINE: b"\n", RETURN_NEWLINE: b"\r\n", RETURN: b"\r"}
+_BACKSLASH = ord("\\")
 _NO_LINES = np.empty(0, dtype=np.int64)
 
 
@@ -89,8 +91,10 @@ class CopyDecoder:
     def _decode_lines(self, data: bytes, last: bool) -> Iterator[list[pa.Array]]:
         if self._line_end < 0:
             self._line_end = _find_line_end(data, last, self._options)
+        padding = b""
         if last and data and not data.endswith((b"\n", b"\r")):
-            data += _LINE_ENDS[self._line_end]
+            padding = _LINE_ENDS[self._line_end]
+            data = self._without_lone_backslash(data) + padding
         if self._line_end >= 0 and self._header_due:
             data = self._without_header(data)
         if self._line_end < 0 or self._header_due:
@@ -103,7 +107,18 @@ class CopyDecoder:
         if rows:
             yield self._parse_rows(array, starts, ends, lines, rows)
             self._line += rows + (int(lines[rows - 1]) if len(lines) else 0)
-        self._check_scan(data[consumed:], int(report[2]), int(report[3]), last)
+        rest = data[consumed:]
+        if report[2] == MORE and report[3] and last:
+            rest = rest.removesuffix(padding)
+            rows, lines = 0, self._scan(bytes_array(rest))[2]
+        if len(lines) and report[2] != END_MARKER and (last or report[2] != MORE):
+            self._line += int(lines[rows] - (lines[rows - 1] if rows else 0))
+        self._check_scan(rest, int(report[2]), int(report[3]), last)
+
+    def _without_lone_backslash(self, data: bytes) -> bytes:
+        """Text without a backslash at its very end, which protects nothing."""
+        count = len(data) - len(data.rstrip(b"\\"))
+        return data[:-1] if count % 2 and self._options.format == "text" else data
 
     def _without_header(self, data: bytes) -> bytes:
         """`data` behind the header line, or unchanged while that is incomplete."""
@@ -131,10 +146,10 @@ class CopyDecoder:
     def _marks(self, column: int) -> U8:
         options = self._options
         escape = "\0" if options.escape == options.quote else options.escape
-        flags = bytes([not self._force_not_null[column], self._force_null[column]])
+        flags = bytes([not self._force_not_null[column], self._force_null[column], self._line == 0])
         return bytes_array((options.delimiter + options.quote + escape).encode() + flags)
 
-    def _check_encoding(self, data: bytes) -> None:
+    def _check_encoding(self, data: bytes, line: str | None = None) -> None:
         if data.isascii() and 0 not in data:
             return
         try:
@@ -146,33 +161,52 @@ class CopyDecoder:
             seen = " ".join(f"0x{byte:02x}" for byte in data[error.start : max(error.end, error.start + 1)])
         if broken >= 0:
             self._line += data.count(b"\n", 0, broken)
-            raise self._at(CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {seen}'))
+            error = CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {seen}')
+            raise self._at(error, line=line)
 
     def _check_scan(self, rest: bytes, code: int, field: int, last: bool) -> None:
         """Keeps an incomplete row, or raises what is wrong with the row behind the decoded ones."""
         if code == END_MARKER:
             self._ended = True
         elif code == EXTRA:
-            raise self._at(BadCopyFormat("extra data after last expected column"), line=_first_line(rest))
+            raise self._at(BadCopyFormat("extra data after last expected column"), line=self._first_row(rest))
         elif code == MISSING:
             name = self._columns[field].name
-            raise self._at(BadCopyFormat(f'missing data for column "{name}"'), line=_first_line(rest))
+            self._check_short_row(self._first_row(rest), field)
+            raise self._at(BadCopyFormat(f'missing data for column "{name}"'), line=self._first_row(rest))
         elif code != MORE:
             raise self._at(_stray(code, self._options.format == "csv"))
         elif last and rest:
             text = "unterminated CSV quoted field" if field else "unexpected end of COPY data"
-            self._line += max(rest.count(b"\n") - 1, 0)
             raise self._at(BadCopyFormat(text), line=rest.decode(errors="replace"))
         else:
             self._tail = rest
 
+    def _first_row(self, data: bytes) -> str:
+        return data[: _unquoted(data, _LINE_ENDS[self._line_end], self._options)].decode(errors="replace")
+
+    def _check_short_row(self, line: str, fields: int) -> None:
+        """Raises what is wrong with the fields that a row with too few of them has: it comes first."""
+        decoder = CopyDecoder(
+            replace(self._options, header=False), self._columns[:fields], self._relation, self._settings
+        )
+        decoder._line, decoder._line_end = self._line, NEWLINE
+        for _ in decoder.decode(line.encode() + b"\n", last=True):
+            pass
+
     def _parse_rows(self, data: U8, starts: I64, ends: I64, lines: I64, rows: int) -> list[pa.Array]:
         width = len(self._columns)
+        escapes = self._options.format == "text" and bool((data == _BACKSLASH).any())
         texts: list[pa.Array] = []
         for column in range(width):
             begins = np.ascontiguousarray(starts[column : rows * width : width])
             stops = np.ascontiguousarray(ends[column : rows * width : width])
             texts.append(self._field_texts(column, data, begins, stops))
+            broken = _first_invalid(texts[-1]) if escapes else -1
+            if broken >= 0:
+                whole = data[starts[broken * width] : ends[broken * width + width - 1]].tobytes()
+                self._line += broken
+                self._check_encoding(texts[-1].cast(pa.binary())[broken].as_py(), whole.decode())
 
         def parse(column: int) -> pa.Array:
             return parse_text(self._columns[column].type, texts[column], self._settings)
@@ -194,23 +228,9 @@ class CopyDecoder:
             extract_csv(data, starts, ends, marks, valid, offsets, out)
             return _variable_array(pa.string(), offsets, out, valid)
         measure_text(data, starts, ends, self._null, lengths, valid)
-        suspicious = bool(lengths[rows])
         offsets, out = _allocate(lengths)
         extract_text(data, starts, ends, valid, offsets, out)
-        array = _variable_array(pa.string(), offsets, out, valid)
-        if suspicious:
-            self._check_escapes(array)
-        return array
-
-    def _check_escapes(self, texts: pa.Array) -> None:
-        """Numeric escapes may have made bytes that are no UTF-8."""
-        try:
-            texts.validate(full=True)
-        except pa.ArrowInvalid:
-            for row, raw in enumerate(texts.cast(pa.binary()).to_pylist()):
-                self._line += row
-                self._check_encoding(raw or b"")
-                self._line -= row
+        return _variable_array(pa.string(), offsets, out, valid)
 
     # Binary.
 
@@ -317,8 +337,19 @@ def _unquoted(data: bytes, mark: bytes, options: CopyOptions) -> int:
     return at
 
 
-def _first_line(data: bytes) -> str:
-    return data.replace(b"\r", b"\n").split(b"\n", 1)[0].decode(errors="replace")
+def _first_invalid(texts: pa.Array) -> int:
+    """The first value that is no UTF-8 or holds a zero byte (numeric escapes can make them), −1 if none."""
+    data = texts.buffers()[2]
+    raw = data.to_pybytes() if data is not None else b""
+    try:
+        if 0 not in raw and (raw.isascii() or texts.validate(full=True) is None):
+            return -1
+    except pa.ArrowInvalid:
+        pass
+    for row, value in enumerate(texts.cast(pa.binary()).to_pylist()):
+        if value is not None and (b"\0" in value or value.decode(errors="ignore").encode() != value):
+            return row
+    return -1
 
 
 def _shown(text: str) -> str:
@@ -342,6 +373,8 @@ def _binary_header_size(data: bytes) -> int:
     if len(data) < len(BINARY_HEADER):
         return -1
     flags = int.from_bytes(data[11:15], "big")
+    if flags & 0x00010000:
+        raise BadCopyFormat("invalid COPY file header (WITH OIDS)")
     if flags & 0xFFFF0000:
         raise BadCopyFormat("unrecognized critical flags in COPY file header")
     return len(BINARY_HEADER) + int.from_bytes(data[15:19], "big")

@@ -151,8 +151,9 @@ def scan_text(data, delimiter, line_end, columns, starts, ends, report):
 @njit(types.void(_U8, _U8, _INT, _INT, _OUT64, _OUT64, _OUT64, _OUT64), cache=True, nogil=True)
 def scan_csv(data, marks, line_end, columns, starts, ends, newlines, report):
     """CSV. `marks`: delimiter, quote, escape (0 when it is the quote). `newlines[row]`: line ends inside
-    quotes up to and with that row, so that errors can name the physical line. report[3] is 1 at an
-    incomplete row inside quotes."""
+    quotes up to and with that row, an incomplete one too, so that errors can name the physical line;
+    marks[5]: the first row is the first of all, in which PostgreSQL counts carriage returns only.
+    report[3] is 1 at an incomplete row inside quotes."""
     size = data.shape[0]
     delimiter, quote, escape = marks[0], marks[1], marks[2]
     row = 0
@@ -180,7 +181,7 @@ def scan_csv(data, marks, line_end, columns, starts, ends, newlines, report):
         else:
             escaped = False
         if quoted:
-            if byte == (13 if line_end == RETURN else 10):
+            if byte == (10 if line_end == NEWLINE and (row > 0 or marks[5] == 0) else 13):
                 embedded += 1
             at += 1
             continue
@@ -192,6 +193,7 @@ def scan_csv(data, marks, line_end, columns, starts, ends, newlines, report):
             begin = at + 1
         elif byte == 10 or byte == 13:
             width = 1
+            newlines[row] = embedded
             if byte == 13:
                 if line_end == RETURN_NEWLINE and at + 1 >= size:
                     break
@@ -215,13 +217,13 @@ def scan_csv(data, marks, line_end, columns, starts, ends, newlines, report):
                     field,
                 )
                 return
-            newlines[row] = embedded
             row += 1
             at += width - 1
             line = at + 1
             begin = line
             field = 0
         at += 1
+    newlines[row] = embedded
     report[0], report[1], report[2], report[3] = row, line, MORE, 1 if quoted else 0
 
 
@@ -273,11 +275,8 @@ def scan_binary(data, columns, starts, ends, report):
 
 @njit(types.void(_U8, _I64, _I64, _U8, _OUT64, _OUT), cache=True, nogil=True)
 def measure_text(data, starts, ends, null, lengths, valid):
-    """Length without backslashes and validity of each field. lengths[n] is set to 1 if a numeric escape
-    wrote a byte beyond ASCII (the result may then not be UTF-8)."""
-    count = starts.shape[0]
-    lengths[count] = 0
-    for i in range(count):
+    """Length without backslashes and validity of each field."""
+    for i in range(starts.shape[0]):
         begin, end = starts[i], ends[i]
         if _equals(data, begin, end, null):
             valid[i] = 0
@@ -288,9 +287,7 @@ def measure_text(data, starts, ends, null, lengths, valid):
         at = begin
         while at < end:
             if data[at] == 92 and at + 1 < end:
-                byte, at = _unescape(data, at + 1, end)
-                if byte >= 128:
-                    lengths[count] = 1
+                _, at = _unescape(data, at + 1, end)
             else:
                 at += 1
             length += 1

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -38,6 +39,7 @@ from millpond.storage.errors import (
     InFailedTransaction,
     NoActiveTransaction,
     QueryCanceled,
+    SqlError,
     SyntaxFault,
     UniqueViolation,
     error_class,
@@ -113,7 +115,7 @@ class FakeBackend:
             return FakePrepared("", empty=True)
         if text.startswith("select"):
             casts = re.findall(r"\$\d+::(\w+)", text) or (["int4"] if "$1" in text else [])
-            names = [ResultColumn(f"p{i}", type_by_name(name)) for i, name in enumerate(casts, 1)]
+            names = [ResultColumn(f"p{i}", type_by_name(name) or TEXT) for i, name in enumerate(casts, 1)]
             given = (*parameter_types, *[None] * len(names))
             types = tuple(known or name.type for known, name in zip(given, names, strict=False))
             return FakePrepared(text, types, tuple(names) or (ResultColumn("?column?", INT4, 0, 0),))
@@ -121,7 +123,8 @@ class FakeBackend:
             return FakePrepared(text, (), NUMBER_AND_NAME)
         return FakePrepared(text)
 
-    def execute(self, prepared: FakePrepared, values: Sequence[pa.Array] = ()) -> Result | Future[Result]:
+    def execute(self, prepared: Prepared, values: Sequence[pa.Array] = ()) -> Result | Future[Result]:
+        assert isinstance(prepared, FakePrepared)
         word, *rest = prepared.text.split()
         if self.status is TransactionStatus.FAILED and word not in ("rollback", "commit"):
             raise InFailedTransaction(
@@ -130,7 +133,7 @@ class FakeBackend:
         return getattr(self, "_" + word)(prepared, values, *rest)
 
     def _select(self, prepared: FakePrepared, values: Sequence[pa.Array], *rest: str) -> Result:
-        outputs = prepared.columns
+        outputs = prepared.columns or ()
         columns = [value.cast(column.type.arrow) for value, column in zip(values, outputs, strict=False)]
         columns = columns or [pa.array([int(rest[0])], pa.int32())]
         return Result("SELECT {rows}", prepared.columns, iter([columns]))
@@ -194,7 +197,7 @@ class FakeBackend:
         return Result("ROLLBACK" if failed else "COMMIT")
 
     def _rollback(self, prepared: FakePrepared, values: object) -> Result:
-        notices = [NoActiveTransaction("there is no transaction in progress")]
+        notices: list[SqlError] = [NoActiveTransaction("there is no transaction in progress")]
         result = Result("ROLLBACK", notices=notices if self.status is TransactionStatus.IDLE else [])
         self._end(False)
         return result
@@ -300,7 +303,7 @@ def serve() -> Iterator[Callable[..., Server]]:
     """Starts listeners over fake backends; they are stopped with the test."""
     started: list[tuple[Server, threading.Thread]] = []
 
-    def start(access: Access | None = None, **options: object) -> Server:
+    def start(access: Access | None = None, **options: Any) -> Server:
         loop = uvloop.new_event_loop()
         backends: list[FakeBackend] = []
 

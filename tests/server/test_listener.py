@@ -129,7 +129,7 @@ def test_asyncpg(server) -> None:
                 assert seen == 105
             with pytest.raises(asyncpg.UniqueViolationError) as caught:
                 await connection.execute("fail 23505")
-            assert caught.value.detail == "the detail"
+            assert caught.value.as_dict()["detail"] == "the detail"
             with pytest.raises(asyncio.TimeoutError):
                 await connection.fetch("sleep", timeout=0.2)
             assert await connection.fetchval("select 5") == 5
@@ -391,7 +391,7 @@ def test_address_in_use(server, serve) -> None:
     with pytest.raises(StartupError, match="cannot listen on"):
         from millpond.server.listener import Listener
 
-        asyncio.run(Listener(lambda _: None, port=server.port).start())
+        asyncio.run(Listener(server.listener.connect, port=server.port).start())
 
 
 def test_startup_parameters(server) -> None:
