@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ..operators.expr import Expr, Literal, Parameter
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, SqlError
-from ..storage.types import BOOL, TEXT, Type
+from ..storage.types import BOOL, NUMERIC, TEXT, Type
 from . import (
     bind_arrays,
     bind_casts,
@@ -23,7 +23,7 @@ from . import (
     bind_operators,
     bind_subqueries,
 )
-from .coerce import can_coerce, coerce, common_type
+from .coerce import can_coerce, coerce, common_type, numeric_beside_nulls
 from .dialect import position_of
 from .environment import SELECT, Ast, Clause, Environment
 from .positions import start_of
@@ -126,6 +126,8 @@ class ExpressionBinder:
     ) -> tuple[tuple[Expr, ...], Type]:
         """All `exprs` in their common type, and that type. `asts` is where they are written."""
         wanted = unified_type([expr.type for expr in exprs], construct, asts)
+        if wanted == NUMERIC:
+            wanted = numeric_beside_nulls(exprs)
         return tuple(self.coerce(expr, wanted) for expr in exprs), wanted
 
 

@@ -137,13 +137,12 @@ def _integer(value: int, target: Type, context: str) -> Expr | None:
 def common_type(types: Sequence[Type], construct: str, position: int = 0) -> Type:
     """The type of UNION, CASE, VALUES, ARRAY, COALESCE … (section 10.5); `construct` is that word.
 
-    TEXT when all are UNKNOWN. Raises DatatypeMismatch `CASE types integer and text cannot be matched`.
+    UNKNOWN when all are; PostgreSQL then takes text, except where a column's type is still to come.
+    Raises DatatypeMismatch `CASE types integer and text cannot be matched`.
     """
     chosen = _choose([type_.bare() for type_ in types], construct, position)
-    if chosen.name == "unknown":
-        return TEXT
     if chosen.name == "numeric":
-        return common_numeric(types)
+        return compared_numeric(types) if construct == "IN" else common_numeric(types)
     if chosen.element is not None and chosen.element.name == "numeric":
         elements = [type_.element or UNKNOWN for type_ in types]
         return array_of(common_numeric(elements))
@@ -180,6 +179,22 @@ def common_numeric(types: Sequence[Type]) -> Type:
     """
     if len(set(types)) == 1:
         return types[0]
-    scales = {0 if type_.name in INTEGERS else type_.scale for type_ in types}
+    scales = {_scale(type_) for type_ in types}
     scale = scales.pop() if len(scales) == 1 else None
     return NUMERIC if scale is None else fixed_numeric(scale)
+
+
+def numeric_beside_nulls(exprs: Sequence[Expr]) -> Type:
+    """The common numeric of `exprs`, where a NULL constant shows no digits and so does not count."""
+    return common_numeric([e.type for e in exprs if not (isinstance(e, Literal) and e.value is None)]).bare()
+
+
+def compared_numeric(types: Sequence[Type]) -> Type:
+    """numeric in which values of `types` can be compared, though not shown: the largest scale of them."""
+    scales = [_scale(type_) for type_ in types]
+    known = [scale for scale in scales if scale is not None]
+    return fixed_numeric(max(known)) if len(known) == len(scales) else NUMERIC
+
+
+def _scale(type_: Type) -> int | None:
+    return 0 if type_.name in INTEGERS else type_.scale
