@@ -6,6 +6,9 @@ conversions, `aggregates.py` the aggregates and how an operator keeps them.
 
 from . import (
     aggregates_extremes,
+    aggregates_lists,
+    aggregates_ordered,
+    aggregates_statistics,
     aggregates_sums,
     arrays,
     casts_numbers,
@@ -30,6 +33,9 @@ from . import (
 
 __all__ = [
     "aggregates_extremes",
+    "aggregates_lists",
+    "aggregates_ordered",
+    "aggregates_statistics",
     "aggregates_sums",
     "arrays",
     "casts_numbers",

@@ -219,3 +219,109 @@ def test_decimal_sums_beyond_38_digits_are_an_error() -> None:
         back = linear(function, array, [1 - weights[0], -weights[1]], [0, 0], 1, type_)
         result = function.finish(function.merge(state, back, (type_,)), (type_,))
         assert result.to_pylist() == [Decimal(9) * 10**37]
+
+
+SPREADS = ["var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev"]
+
+
+@pytest.mark.parametrize("type_", [t.INT4, t.INT8, t.numeric(12, 2), t.NUMERIC, t.FLOAT8], ids=str)
+@pytest.mark.parametrize("name", SPREADS)
+def test_spreads(postgres: psycopg.Connection, name: str, type_: Type) -> None:
+    function = find(name, type_)
+    rng = random.Random(name)
+    for count, groups in ((0, 1), (1, 1), (2, 1), (9, 3), (200, 8)):
+        texts, ids = rows_of(type_, rng, count, groups)
+        expected = from_postgres(postgres, f"{name}($)", type_, texts, ids, groups)
+        half = count // 3
+        state = linear(function, column(type_, texts[:half]), [1] * half, ids[:half], groups, type_)
+        rest = linear(function, column(type_, texts[half:]), [1] * (count - half), ids[half:], groups, type_)
+        result = function.finish(function.merge(state, rest, (type_,)), (type_,))
+        if type_ == t.FLOAT8:
+            wanted = [None if v is None else float(v) for v in expected]
+            assert result.to_pylist() == [v if v is None else pytest.approx(v, rel=1e-12) for v in wanted]
+        else:
+            assert result.to_pylist() == expected
+        back = linear(function, column(type_, texts[half:]), [-1] * (count - half), ids[half:], groups, type_)
+        after = function.merge(function.merge(state, rest, (type_,)), back, (type_,))
+        assert [c.to_pylist() for c in after] == [c.to_pylist() for c in state]
+
+
+PAIRS = ["covar_pop", "covar_samp", "corr", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "regr_slope",
+         "regr_intercept", "regr_r2", "regr_count"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(postgres: psycopg.Connection, name: str) -> None:
+    function = AGGREGATES[name][0]
+    types = (t.FLOAT8, t.FLOAT8)
+    rng = random.Random(name)
+    for count in (0, 1, 2, 30):
+        ys = [rng.choice([None, rng.gauss(0, 10)]) if count > 2 else float(i) for i in range(count)]
+        xs = [rng.gauss(5, 2) for _ in range(count)]
+        row = postgres.execute(
+            f"SELECT {name}(y, x) FROM unnest(%s::float8[], %s::float8[]) u(y, x)", [ys, xs]
+        ).fetchone()
+        args = [pa.array(ys, pa.float64()), pa.array(xs, pa.float64())]
+        state = function.partial(args, np.ones(count, np.int64), np.zeros(count, np.int64), 1, types)
+        got = function.finish(state, types).to_pylist()[0]
+        assert row is not None
+        assert got == (row[0] if row[0] is None else pytest.approx(row[0], rel=1e-9, abs=1e-12))
+
+
+LISTS = [
+    ("array_agg(v ORDER BY v)", "array_agg", t.INT4, ()), ("string_agg(v, ',' ORDER BY v)", "string_agg", t.TEXT, (",",)),
+    ("jsonb_agg(v ORDER BY v)", "jsonb_agg", t.INT4, ()), ("json_agg(v ORDER BY v)", "json_agg", t.TEXT, ()),
+    ("json_agg(v ORDER BY v)", "json_agg", t.FLOAT8, ()), ("array_agg(v ORDER BY v)", "array_agg", t.TIMESTAMP, ()),
+    ("bit_and(v)", "bit_and", t.INT4, ()), ("bit_or(v)", "bit_or", t.INT8, ()), ("bit_xor(v)", "bit_xor", t.INT2, ()),
+    ("mode() WITHIN GROUP (ORDER BY v)", "mode", t.TEXT, ()), ("any_value(v ORDER BY v)", "any_value", t.INT4, ()),
+    ("jsonb_object_agg(v, 1) FILTER (WHERE v IS NOT NULL)", "jsonb_object_agg", t.TEXT, ("1",)),
+    ("json_object_agg(v, 1 ORDER BY v) FILTER (WHERE v IS NOT NULL)", "json_object_agg", t.TEXT, ("1",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "name", "type_", "more"), LISTS, ids=str)
+def test_lists(
+    postgres: psycopg.Connection, call: str, name: str, type_: Type, more: tuple[str, ...]
+) -> None:
+    function = next(f for f in AGGREGATES[name] if f.args[0].name.startswith("any") or f.args[0].same(type_))
+    rng = random.Random(call)
+    values = [v for v in VALUES[type_] if v is not None or "FILTER" not in call]
+    for count in (0, 1, 3, 40):
+        texts = [rng.choice(values) for _ in range(count)]
+        array, weights, offsets, expected = sorted_group(postgres, call, type_, texts)
+        types = (type_, *(t.INT4 if v == "1" else t.TEXT for v in more))
+        constants = [
+            pa.array([1] * len(array), pa.int32()) if v == "1" else pa.array([v] * len(array)) for v in more
+        ]
+        result = function.whole([array, *constants], weights, offsets, types)
+        assert text_of(function.result_type(types), result) == [expected]
+
+
+def sorted_group(
+    postgres: psycopg.Connection, call: str, type_: Type, texts: Sequence[str | None]
+) -> tuple[pa.Array, np.ndarray, np.ndarray, str | None]:
+    """One group's values, distinct and in order, their weights, and PostgreSQL's aggregate of them."""
+    source = f"(SELECT x::{type_} v FROM unnest(%s::text[]) x) s"
+    expected = postgres.execute(f"SELECT ({call})::text FROM {source}", [list(texts)]).fetchone()
+    rows = postgres.execute(
+        f"SELECT s.v::text, count(*) FROM {source} GROUP BY s.v ORDER BY s.v NULLS LAST", [list(texts)]
+    ).fetchall()
+    assert expected is not None
+    array = column(type_, [row[0] for row in rows])
+    weights = np.array([row[1] for row in rows], np.int64)
+    return array, weights, np.array([0, len(rows)]), expected[0]
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.25, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize(("name", "type_"), [("percentile_cont", t.FLOAT8), ("percentile_cont", t.INTERVAL),
+                                             ("percentile_disc", t.TEXT), ("percentile_disc", t.FLOAT8)], ids=str)  # fmt: skip
+def test_percentiles(postgres: psycopg.Connection, name: str, type_: Type, fraction: float) -> None:
+    function = next(f for f in AGGREGATES[name] if f.args[1].name == "anyelement" or f.args[1].same(type_))
+    call = f"{name}({fraction}) WITHIN GROUP (ORDER BY v)"
+    rng = random.Random(call)
+    for count in (0, 1, 2, 50):
+        texts = [rng.choice(VALUES[type_]) for _ in range(count)]
+        array, weights, offsets, expected = sorted_group(postgres, call, type_, texts)
+        fractions = pa.array([fraction] * len(array), pa.float64())
+        result = function.whole([fractions, array], weights, offsets, (t.FLOAT8, type_))
+        assert text_of(type_, result) == [expected]
