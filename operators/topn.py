@@ -96,8 +96,7 @@ class TopN(Node):
             return open_recompute(
                 self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
             )
-        need = self.limit + self.offset
-        return open_head(self.input, self.partition, self.order, need, self.head, context)
+        return open_head(self.input, self.partition, self.order, self.offset, self.limit, context)
 
 
 def _weight_before(rows: ZSet, ranking: Ranking) -> Int64Array:

@@ -11,7 +11,7 @@ of n rows is paid for by the deletions since the last one (as the top-k view of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,14 +33,35 @@ Numbered = tuple[ZSet, Int64Array]
 """Rows and the number of the partition of each."""
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Old heads and a delta in one: in sorted order each row's partition, and weight before and after."""
+
+    rows: ZSet
+    order: Int64Array
+    ids: Int64Array
+    old: Int64Array
+    new: Int64Array
+
+    def rows_of(self, weights: Int64Array) -> ZSet:
+        """Rows with these weights (in sorted order), without those of weight 0."""
+        kept = np.flatnonzero(weights)
+        return self.rows.take(self.order[kept]).with_weights(weights[kept])
+
+    def head(self) -> Numbered:
+        """The heads after."""
+        kept = np.flatnonzero(self.new)
+        return self.rows.take(self.order[kept]).with_weights(self.new[kept]), self.ids[kept]
+
+
 @dataclass(slots=True)
 class TopHead:
     schema: Schema
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
+    offset: int
     need: int
-    visible: Callable[[ZSet], ZSet]
-    """The rows that come out, given a head."""
+    """Rows of a partition that its output depends on: offset + limit."""
     rows: StateTable
     head: StateTable
     sizes: StateTable
@@ -50,24 +71,55 @@ class TopHead:
         """Rows of a freshly filled head."""
         return self.need + max(self.need, SPARE_MIN)
 
+    @property
+    def keep_max(self) -> int:
+        """Rows of a head beyond which it is cut."""
+        return self.need + 2 * max(self.need, SPARE_MIN)
+
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         delta = consolidate(deltas[0])
         if not len(delta):
             return ZSet.empty(self.schema)
-        types = [self.schema.types[i] for i in self.partition]
-        ids, first = group_rows([delta.columns[i] for i in self.partition], types, len(delta))
-        keys, count = gather([delta.columns[i] for i in self.partition], first), len(first)
+        columns = [delta.columns[i] for i in self.partition]
+        ids, first = group_rows(columns, [self.schema.types[i] for i in self.partition], len(delta))
+        keys, count = gather(columns, first), len(first)
         old = self._content(self.head, keys, count)
         before, after = self._resize(keys, sum_by(ids, delta.weights, count))
         self.rows.apply(delta.columns, delta.weights)
         whole = sum_by(old[1], old[0].weights, count) == before
-        new = self._refit(self._merged(old, (delta, ids), whole), keys, after)
+        merged = self._merged(old, (delta, ids), whole)
+        size = sum_by(merged.ids, merged.new, count)
+        if (size > self.keep_max).any() or ((size < self.need) & (size < after)).any():
+            return self._refitted(old, merged.head(), keys, after)
+        change = merged.rows_of(merged.new - merged.old)
+        if len(change):
+            self.head.apply(change.columns, change.weights)
+        return merged.rows_of(self._shown(merged.new, merged.ids) - self._shown(merged.old, merged.ids))
+
+    def _shown(self, weights: Int64Array, ids: Int64Array) -> Int64Array:
+        """How much of each row comes out, of rows sorted by partition and order."""
+        if not len(weights):
+            return weights
+        before = np.cumsum(weights) - weights
+        start = before - before[np.searchsorted(ids, ids, "left")]
+        end = np.minimum(start + weights, self.need)
+        return np.maximum(end - np.maximum(start, self.offset), 0)
+
+    def _refitted(self, old: Numbered, head: Numbered, keys: list[pa.Array], total: Int64Array) -> ZSet:
+        """The step of heads that must be filled up or cut."""
+        new = self._refit(head, keys, total)
         change = consolidate(concat(self.schema, (old[0].negate(), new[0])))
-        if not len(change):
-            return change
         self.head.apply(change.columns, change.weights)
-        shown = (self.visible(old[0]).negate(), self.visible(new[0]))
+        shown = [self._visible(old).negate(), self._visible(new)]
         return consolidate(concat(self.schema, shown))
+
+    def _visible(self, head: Numbered) -> ZSet:
+        """The rows of a head that come out."""
+        rows, ids = head
+        order = sort_keys(rows, ids, self.order, True).sort_order()
+        shown = self._shown(rows.weights[order], ids[order])
+        kept = np.flatnonzero(shown)
+        return rows.take(order[kept]).with_weights(shown[kept])
 
     def _content(self, table: StateTable, keys: list[pa.Array], count: int) -> Numbered:
         """The stored rows of some partitions."""
@@ -89,21 +141,23 @@ class TopHead:
             self.sizes.delete(gone)
         return before, after
 
-    def _merged(self, old: Numbered, delta: Numbered, whole: np.ndarray) -> Numbered:
+    def _merged(self, old: Numbered, delta: Numbered, whole: np.ndarray) -> Merged:
         """The head with the delta taken in, up to where it ended before (all of it where `whole`)."""
         rows = concat(self.schema, (old[0], delta[0]))
-        ids = np.concatenate([old[1], delta[1]])
+        ids, held = np.concatenate([old[1], delta[1]]), len(old[1])
         order = sort_keys(rows, ids, self.order, True).sort_order()
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         end = np.full(len(whole), -1, np.int64)
-        np.maximum.at(end, old[1], places[: len(old[1])])
+        np.maximum.at(end, old[1], places[:held])
         end[whole] = len(order)
+        # Of equal rows the first stands for all: a row of the head, if one of them is.
         same, first = group_rows(rows.columns, self.schema.types, len(rows))
-        weights = sum_by(same, rows.weights, len(first))
-        # Equal rows lie together in the order, and the first of them is the one from the head.
-        kept = np.flatnonzero((weights > 0) & (places[first] <= end[ids[first]]))
-        return rows.take(first[kept]).with_weights(weights[kept]), ids[first[kept]]
+        before, after = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        before[:held] = old[0].weights
+        after[first] = np.maximum(sum_by(same, rows.weights, len(first)), 0)
+        after[places > end[ids]] = 0
+        return Merged(rows, order, ids[order], before[order], after[order])
 
     def _refit(self, head: Numbered, keys: list[pa.Array], total: Int64Array) -> Numbered:
         """The head with short partitions filled up from the stored rows and long ones cut."""
@@ -114,8 +168,6 @@ class TopHead:
             others = ~np.isin(head[1], short)
             rows = concat(self.schema, (head[0].filter(others), rows))
             head = (rows, np.concatenate([head[1][others], short[ids]]))
-        elif (size <= self.keep + max(self.need, SPARE_MIN)).all():
-            return head
         return self._cut(head)
 
     def _cut(self, head: Numbered) -> Numbered:
@@ -133,11 +185,11 @@ def open_head(
     input_: Node,
     partition: tuple[int, ...],
     order: tuple[SortKey, ...],
-    need: int,
-    visible: Callable[[ZSet], ZSet],
+    offset: int,
+    limit: int,
     context: OpenContext,
 ) -> TopHead:
-    """The heads of `need` rows of the partitions of `input_`."""
+    """The heads of the partitions of `input_`."""
     schema = input_.schema
     spec = TableSpec(schema, input_.key, (partition,))
     sizes = Schema((*schema.select(partition).columns, Column("rows", INT8, False)))
@@ -145,8 +197,8 @@ def open_head(
         schema,
         partition,
         order,
-        need,
-        visible,
+        offset,
+        offset + limit,
         context.table("rows", spec),
         context.table("head", spec),
         context.table("sizes", TableSpec(sizes, tuple(range(len(partition))))),
