@@ -1,0 +1,275 @@
+"""The embedded log on a real disk: what is read back, what is refused, and what a failing disk leaves."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from millpond.storage.disk import RealDisk, _RealFile
+from millpond.storage.errors import DiskFull, IoError, StartupError
+from millpond.storage.log import Frame, FrameKind, LogDamaged, LogTruncated, Position
+from millpond.storage.log_files import FileLog
+from millpond.storage.log_reader import LogReader, base_path, segment_path
+
+
+def commit(log: FileLog, *payloads: bytes) -> Position:
+    epoch = log.end.epoch + 1
+    log.ready()
+    log.append([Frame("store", FrameKind.ROWS, payload) for payload in payloads])
+    return log.commit(epoch, b"meta %d" % epoch)
+
+
+def content(reader: LogReader, after: Position | None = None) -> list[tuple[int, bytes, list[bytes]]]:
+    return [(e.epoch, e.meta, [bytes(f.payload) for f in e.frames]) for e in reader.read(after)]
+
+
+def test_epochs_come_back_in_order(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    commit(log, b"a", b"bb" * 1000)
+    middle = commit(log)
+    commit(log, b"", b"c" * 9_000_000)
+    log.append([Frame("store", FrameKind.ROWS, b"never committed")])
+    assert content(LogReader(tmp_path)) == [
+        (1, b"meta 1", [b"a", b"bb" * 1000]),
+        (2, b"meta 2", []),
+        (3, b"meta 3", [b"", b"c" * 9_000_000]),
+    ]
+    assert [epoch for epoch, _, _ in content(LogReader(tmp_path), middle)] == [3]
+    log.close()
+    assert FileLog.open(tmp_path).end.epoch == 3
+
+
+def test_rolled_back_frames_do_not_reach_the_next_epoch(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    log.append([Frame("store", FrameKind.ROWS, b"no")])
+    log.rollback()
+    commit(log, b"yes")
+    assert content(log.reader) == [(1, b"meta 1", [b"yes"])]
+
+
+def test_segments_end_at_their_size_and_reading_crosses_them(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path, segment_bytes=500)
+    positions = [commit(log, b"x" * 200) for _ in range(10)]
+    assert len(log.reader.inventory().segments) > 3
+    for position in positions:
+        assert [e for e, _, _ in content(log.reader, position)] == list(range(position.epoch + 1, 11))
+
+
+def test_a_second_writer_is_refused_and_named(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    with pytest.raises(StartupError, match=f"{tmp_path} is in use"):
+        FileLog.open(tmp_path)
+    log.close()
+    FileLog.open(tmp_path).close()
+
+
+def test_a_torn_tail_is_cut(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    commit(log, b"a" * 100)
+    end = log.end.offset
+    commit(log, b"b" * 100)
+    log.close()
+    path = segment_path(tmp_path, 1)
+    whole = path.read_bytes()
+    (tmp_path / "END").unlink()
+    for length in range(end, len(whole)):
+        path.write_bytes(whole[:length])
+        assert [e for e, _, _ in content(LogReader(tmp_path))] == [1]
+    log = FileLog.open(tmp_path)
+    commit(log, b"c")
+    assert [(e, p) for e, _, p in content(log.reader)] == [(1, [b"a" * 100]), (2, [b"c"])]
+
+
+def test_any_flipped_bit_in_committed_epochs_is_noticed(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    for _ in range(3):
+        commit(log, b"payload")
+    log.close()
+    path = segment_path(tmp_path, 1)
+    whole = path.read_bytes()
+    for offset in range(0, len(whole), 3):
+        damaged = bytearray(whole)
+        damaged[offset] ^= 1 << offset % 8
+        path.write_bytes(damaged)
+        if offset in range(76, 80):
+            continue  # The header's padding holds nothing.
+        with pytest.raises(StartupError, match=r"damaged|valid header|reads up to"):
+            FileLog.open(tmp_path)
+    path.write_bytes(whole)
+    assert FileLog.open(tmp_path).end.epoch == 3
+
+
+def test_damage_before_later_epochs_is_noticed_without_the_end_mark(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    ends = [commit(log, b"payload").offset for _ in range(4)]
+    log.close()
+    (tmp_path / "END").unlink()
+    path = segment_path(tmp_path, 1)
+    damaged = bytearray(path.read_bytes())
+    damaged[ends[0] + 40] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(StartupError, match="epochs 2 to 4 are lost"):
+        FileLog.open(tmp_path)
+
+
+def test_a_missing_segment_is_refused_naming_the_epochs(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path, segment_bytes=300)
+    for _ in range(9):
+        commit(log, b"x" * 100)
+    log.close()
+    numbers = LogReader(tmp_path).inventory().segments
+    segment_path(tmp_path, numbers[1]).unlink()
+    with pytest.raises(StartupError, match=r"segment 2 missing, epochs 3 to 4 are lost"):
+        FileLog.open(tmp_path)
+    segment_path(tmp_path, numbers[0]).unlink()
+    with pytest.raises(StartupError, match=r"segments 1 to 2 missing, epochs 1 to 4 are lost"):
+        FileLog.open(tmp_path)
+
+
+def test_a_missing_last_segment_is_noticed(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path, segment_bytes=300)
+    for _ in range(5):
+        commit(log, b"x" * 100)
+    log.close()
+    segment_path(tmp_path, LogReader(tmp_path).inventory().segments[-1]).unlink()
+    with pytest.raises(StartupError, match="epoch 5 is lost"):
+        FileLog.open(tmp_path)
+
+
+def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("millpond.storage.log_format.FORMAT", 7)
+    log = FileLog.open(tmp_path)
+    commit(log)
+    log.close()
+    monkeypatch.undo()
+    with pytest.raises(StartupError, match="log format 7, this version reads up to 1"):
+        FileLog.open(tmp_path)
+
+
+class FailingDisk(RealDisk):
+    """Refuses the next syncs or writes, `failures` of them, with `number`."""
+
+    failures = 0
+    number = errno.EIO
+    what = "sync"
+
+    def create(self, path: Path):
+        return FailingFile(self, super().create(path))
+
+
+class FailingFile:
+    def __init__(self, disk: FailingDisk, file) -> None:
+        self._disk, self._file = disk, file
+
+    def __getattr__(self, name: str):
+        if name == self._disk.what and self._disk.failures:
+            self._disk.failures -= 1
+            raise OSError(self._disk.number, "made up")
+        return getattr(self._file, name)
+
+
+def test_a_failed_fsync_ends_the_segment_for_good(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    log = FileLog.open(tmp_path, disk)
+    commit(log, b"one")
+    disk.failures = 1
+    with pytest.raises(IoError):
+        commit(log, b"failed")
+    assert log.end.epoch == 1
+    commit(log, b"two")
+    assert log.end.segment == 2
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
+    log.close()
+    assert FileLog.open(tmp_path).end.epoch == 2
+
+
+def test_commits_are_refused_until_the_end_is_established_again(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    log = FileLog.open(tmp_path, disk)
+    commit(log, b"one")
+    disk.failures = 4
+    for _ in range(2):
+        with pytest.raises(IoError):
+            commit(log, b"failed")
+        assert [p for _, _, p in content(log.reader)] == [[b"one"]]
+    assert disk.failures == 0
+    commit(log, b"two")
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
+
+
+def test_a_full_disk_is_its_own_error_and_passes(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    log = FileLog.open(tmp_path, disk)
+    commit(log, b"one")
+    disk.what, disk.number, disk.failures = "write_at", errno.ENOSPC, 2
+    with pytest.raises(DiskFull) as caught:
+        commit(log, b"failed")
+    assert caught.value.code == "53100"
+    commit(log, b"two")
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
+
+
+def test_what_a_fenced_writer_still_writes_does_not_count(tmp_path: Path) -> None:
+    old = FileLog.open(tmp_path)
+    commit(old, b"one")
+    old._lock.release()
+    new = FileLog.open(tmp_path)
+    commit(new, b"two")
+    commit(old, b"of a zombie")
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
+
+
+def test_a_base_replaces_the_segments_before_it(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    before = commit(log, b"one")
+    commit(log, b"two")
+    position = log.begin_segment()
+    commit(log, b"three")
+    log.write_base(position, b"meta 2", [Frame("store", FrameKind.ROWS, b"one and two")])
+    assert log.reader.inventory().segments == (2,)
+    epochs = list(log.read(None))
+    assert [(e.epoch, e.base, bytes(e.frames[0].payload)) for e in epochs] == [
+        (2, True, b"one and two"),
+        (3, False, b"three"),
+    ]
+    assert [e for e, _, _ in content(log.reader, epochs[0].position)] == [3]
+    with pytest.raises(LogTruncated):
+        list(log.read(before))
+    log.close()
+    log = FileLog.open(tmp_path)
+    assert log.end.epoch == 3
+    commit(log, b"four")
+    assert [e for e, _, _ in content(log.reader)] == [2, 3, 4]
+
+
+def test_a_damaged_base_is_noticed(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    commit(log, b"one")
+    log.write_base(log.begin_segment(), b"meta", [Frame("store", FrameKind.ROWS, b"one")])
+    path = base_path(tmp_path, 1)
+    damaged = bytearray(path.read_bytes())
+    damaged[-20] ^= 4
+    path.write_bytes(damaged)
+    with pytest.raises(LogDamaged, match="up to epoch 1"):
+        list(log.read(None))
+
+
+def test_a_follower_sees_an_epoch_only_when_it_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, follower = FileLog.open(tmp_path), LogReader(tmp_path)
+    commit(log, b"one")
+    seen: list[int] = []
+    sync = _RealFile.sync
+
+    def look_and_sync(file: _RealFile) -> None:
+        seen.extend(epoch.epoch for epoch in follower.tail(None))
+        sync(file)
+
+    monkeypatch.setattr(_RealFile, "sync", look_and_sync)
+    commit(log, b"two")
+    assert seen == [1]
+    assert [epoch.epoch for epoch in follower.tail(None)] == [1, 2]
+    assert [epoch.epoch for epoch in follower.tail(log.end)] == []
