@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 Mask = npt.NDArray[np.bool_]
 
+_BOOLEANS = (pa.scalar(False), pa.scalar(True))
+
 _facts: dict[tuple[int, str], tuple[Expr, Any]] = {}
 
 
@@ -118,10 +120,10 @@ def _elsewhere(
         return evaluate(arg, columns, length, context)
     open_rows = np.flatnonzero(~settled)
     if not len(open_rows):
-        return pa.repeat(neutral, length)
+        return pa.repeat(_BOOLEANS[neutral], length)
     part = evaluate_some(arg, columns, open_rows, context)
     return spread(
-        [(open_rows, part), (np.flatnonzero(settled), pa.repeat(neutral, int(settled.sum())))], length
+        [(open_rows, part), (np.flatnonzero(settled), pa.repeat(_BOOLEANS[neutral], int(settled.sum())))], length
     )
 
 
@@ -140,7 +142,7 @@ def _not(expr: Not, columns: Columns, length: int, context: EpochContext) -> pa.
 def _is_null(expr: IsNull, columns: Columns, length: int, context: EpochContext) -> pa.Array:
     array = evaluate(expr.arg, columns, length, context)
     if not array.null_count:
-        return pa.repeat(expr.negated, length)
+        return pa.repeat(_BOOLEANS[expr.negated], length)
     return array.is_valid() if expr.negated else array.is_null()
 
 
@@ -251,7 +253,7 @@ def _in_constants(array: pa.Array, expr: InList) -> pa.Array:
 def _in_items(
     array: pa.Array, expr: InList, columns: Columns, length: int, context: EpochContext
 ) -> pa.Array:
-    result = pa.repeat(False, length)
+    result = pa.repeat(_BOOLEANS[False], length)
     for item in expr.items:
         other = evaluate(item, columns, length, context)
         differs = distinct(array, other, expr.arg.type, item.type, context)

@@ -141,7 +141,7 @@ def _atan2(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.A
 @scalar("pi", (), t.FLOAT8)
 def _pi(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
     """π."""
-    return pa.repeat(math.pi, length)
+    return pa.repeat(pa.scalar(math.pi), length)
 
 
 # Trigonometry in degrees: exact where the angle is (30°, 45°, 60° and their kin), as PostgreSQL scales it.
