@@ -16,6 +16,7 @@ from ..storage.table import StateTable, TableSpec
 from .fingerprint import fingerprint
 from .materialize import VIEW_TABLE, Materialize
 from .node import EpochContext, Node, OpenContext, Operator
+from .recurse import Recurse
 from .scan import Scan
 from .zset import ZSet
 
@@ -247,6 +248,9 @@ def run(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext) -> ZS
         if id(plan) not in known:
             if context.cancelled is not None:
                 context.cancelled()
+            if isinstance(plan, Recurse):
+                known[id(plan)] = plan.iterate(run, inputs, context)
+                return known[id(plan)]
             arguments = [inputs(plan)] if isinstance(plan, Scan) else [output(child) for child in plan.inputs]
             known[id(plan)] = plan.plain(arguments, context)
         return known[id(plan)]

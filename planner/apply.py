@@ -19,7 +19,8 @@ class Apply(Node):
 
     In `right`, `OuterColumn(1, i)` is column i of the `left` row (so `right` counts as one level in).
     `condition` is over left ++ right columns and may be None. `kind` is INNER, or LEFT: a left row without
-    any match appears once, NULL-extended. Output: left ++ right columns.
+    any match appears once, NULL-extended; output: left ++ right columns. SEMI and ANTI, which unnesting
+    makes of EXISTS and IN, keep the left rows with and without a match; output: left columns.
     """
 
     left: Node
@@ -29,5 +30,7 @@ class Apply(Node):
 
     @property
     def schema(self) -> Schema:
+        if self.kind.left_only:
+            return self.left.schema
         right = self.right.schema
         return self.left.schema.concat(right.as_nullable() if self.kind is JoinKind.LEFT else right)

@@ -24,6 +24,7 @@ from ..sql.parameters import ParameterTypes
 from ..sql.scope import Scope, ScopeColumn, columns_from
 from ..storage.errors import DuplicateAlias, FeatureNotSupported, InvalidColumnReference
 from ..storage.types import Type
+from .translate_recursive import is_recursive, translate_recursive
 from .translate_select import translate_select
 from .translate_setops import SET_OPERATIONS, translate_set_operation, translate_values
 
@@ -112,15 +113,15 @@ def with_tables(with_: Ast | None, environment: Environment, parent: Scope | Non
             words = f'WITH query name "{name}" specified more than once'
             raise DuplicateAlias(words, position=position_of(table.args["alias"]))
         seen.add(name)
-        inner = environment
-        if with_.args.get("recursive"):
-            inner = environment.with_table(name, CommonTable(None, levels))
-        query = _named_columns(translate_bound(table.this, inner, parent), table.args["alias"])
+        if with_.args.get("recursive") and is_recursive(table.this, name):
+            query = translate_recursive(table, environment, parent)
+        else:
+            query = named_columns(translate_bound(table.this, environment, parent), table.args["alias"])
         environment = environment.with_table(name, CommonTable(query, levels))
     return environment
 
 
-def _named_columns(query: BoundQuery, alias: Ast) -> BoundQuery:
+def named_columns(query: BoundQuery, alias: Ast) -> BoundQuery:
     """`query` with the column names of `WITH t (a, b)`."""
     names = [column.name for column in alias.args.get("columns") or ()]
     if not names:

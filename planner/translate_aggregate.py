@@ -167,7 +167,7 @@ class _Rewriter:
 def _aggregate(
     node: Node, groups: tuple[Expr, ...], calls: Sequence[AggregateExpr], positions: tuple[int, ...]
 ) -> Node:
-    """Groups `node` by those of `groups` at `positions`. ORDER BY of aggregates needs columns of the input."""
+    """Groups `node` by those of `groups` at `positions`. ORDER BY of an aggregate goes by input columns."""
     order = tuple(
         dict.fromkeys(expr for call in calls for expr in call.order if not isinstance(expr, ColumnRef))
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ..operators.expr import Expr, Literal
+from ..operators.expr import ColumnRef, Expr, Literal
 from ..operators.join import Join, JoinKind
 from ..operators.node import Node
 from ..operators.scan import Scan
@@ -26,9 +26,11 @@ from ..storage.errors import (
     DuplicateAlias,
     FeatureNotSupported,
     InvalidColumnReference,
+    InvalidRecursion,
     SqlError,
     WrongObjectType,
 )
+from ..storage.types import OID
 from .apply import Apply
 from .building import UNIT
 from .rewriting import finish, move_outer, pull_out, reads_level
@@ -208,20 +210,21 @@ def _check_version(item: Ast) -> None:
 def scan_part(entry: Relation, alias: Ast | None = None) -> FromPart:
     """All columns of a stored relation."""
     node = Scan(entry.id, entry.schema, entry.key, entry.append_only)
-    origins = [(entry.oid, i + 1) for i in range(len(entry.schema))]
     columns = tuple(
-        replace(column, hidden=declared.hidden)
-        for column, declared in zip(
-            columns_from(entry.schema.names, entry.schema.types, origins), entry.schema, strict=True
-        )
+        ScopeColumn(column.name, ColumnRef(i, column.type), column.hidden, (entry.oid, i + 1))
+        for i, column in enumerate(entry.schema)
     )
+    columns += (ScopeColumn("tableoid", Literal(entry.oid, OID), True),)
     key = entry.primary_key if isinstance(entry, Table) else None
     return named_part(node, columns, alias, entry.name, schema_name=entry.schema_name, key=key)
 
 
 def _common_table(table: CommonTable, name: str, alias: Ast | None, levels: int, position: int) -> FromPart:
     if table.query is None:
-        raise FeatureNotSupported("WITH RECURSIVE is not supported", position=position)
+        raise InvalidRecursion(
+            f'recursive reference to query "{name}" must not appear within its non-recursive term',
+            position=position,
+        )
     node = move_outer(table.query.node, levels - table.levels)
     return named_part(node, query_columns(table.query), alias, name)
 

@@ -73,7 +73,8 @@ def assign(binder: ExpressionBinder, expr: Expr, table: Table, position: int, pl
     column = table.schema[position]
     if not can_coerce(expr.type, column.type, "assignment"):
         raise DatatypeMismatch(
-            f'column "{column.name}" is of type {column.type.bare()} but expression is of type {expr.type.bare()}',
+            f'column "{column.name}" is of type {column.type.bare()} '
+            f"but expression is of type {expr.type.bare()}",
             position=place,
             hint=REWRITE_HINT,
         )

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from ..operators.expr import ColumnRef, Expr, OuterColumn, walk_expr
 from ..operators.functions.aggregates import AGGREGATES, AggregateFunction
-from ..storage.errors import FeatureNotSupported, GroupingError, InvalidColumnReference, WrongObjectType
+from ..storage.errors import (
+    FeatureNotSupported,
+    GroupingError,
+    InvalidColumnReference,
+    SyntaxFault,
+    WrongObjectType,
+)
 from .bind_columns import RowExpr
 from .bind_results import result_type
 from .dialect import FunctionCall
@@ -71,14 +77,11 @@ def choose_aggregate(
     elif not call.star and not args and any(not overload.args for overload in overloads):
         words = f"{call.name}(*) must be used to call a parameterless aggregate function"
         raise WrongObjectType(words, position=call.position)
-    if overloads[0].within_group:
-        if call.within_group is None:
-            words = f"WITHIN GROUP is required for ordered-set aggregate {call.name}"
-            raise WrongObjectType(words, position=call.position)
+    if call.within_group is not None:
+        if call.distinct:
+            raise SyntaxFault("cannot use DISTINCT with WITHIN GROUP", position=call.position)
         args += order
-    elif call.within_group is not None:
-        words = f"{call.name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
-        raise WrongObjectType(words, position=call.position)
+    overloads = [f for f in overloads if f.within_group == (call.within_group is not None)]
     found = resolve_function(call.name, [arg.type for arg in args], overloads, call.position)
     return found.function, coerce_args(binder, args, found.targets, call.position)
 

@@ -55,7 +55,8 @@ def missing_function(name: str, types: list[Type], position: int) -> UndefinedFu
     return UndefinedFunction(
         f"function {name}({shown}) does not exist",
         position=position,
-        hint="No function matches the given name and argument types. You might need to add explicit type casts.",
+        hint="No function matches the given name and argument types. "
+        "You might need to add explicit type casts.",
     )
 
 

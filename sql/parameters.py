@@ -20,7 +20,7 @@ class ParameterTypes:
     """The declared and inferred types of a statement's parameters, by number (1-based)."""
 
     def __init__(self, declared: Sequence[Type | None] = ()) -> None:
-        self._types: dict[int, Type | None] = {i: type_ for i, type_ in enumerate(declared, 1)}
+        self._types: dict[int, Type | None] = dict(enumerate(declared, 1))
 
     def use(self, number: int, position: int = 0) -> Parameter:
         """The expression `$number`; its type is unknown as long as nothing decided it."""

@@ -176,7 +176,10 @@ class Scope:
         if item.alias != alias and item.visible and scope.reachable:
             hint = f'Perhaps you meant to reference the table alias "{item.alias}".'
             return UndefinedTable(message, position=position, hint=hint)
-        detail = f'There is an entry for table "{item.alias}", but it cannot be referenced from this part of the query.'
+        detail = (
+            f'There is an entry for table "{item.alias}", '
+            "but it cannot be referenced from this part of the query."
+        )
         hint = (
             "To reference that table, you must mark this subquery with LATERAL." if scope.lateral_hint else ""
         )

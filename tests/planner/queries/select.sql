@@ -100,3 +100,75 @@ select b, sum(id) s from t group by b order by s desc, b limit 2
 select 'a' union select 'b' order by 1
 select null as x union all select 1
 select 1.5 as x union all select 1 order by 1
+with recursive x as (select 1 as n union all select n + 1 from x where n < 5) select * from x order by n
+with recursive x(n, s) as (values (1, 'a') union select n % 3 + 1, s || 'b' from x where length(s) < 5) select * from x order by n, s
+with recursive x as (select id, a from t where id = 1 union select t.id, t.a from t join x on t.a = x.id) select count(*) from x
+select (with recursive x as (select 1 as n union all select n + 1 from x where n < 3) select sum(n) from x)
+select tableoid > 0, id from t order by id
+select t.*, w.x from t left join w on w.a = t.a and w.k > 1 where t.b is not null
+select (t).a, (t).b from t
+select count(t) from t
+select count(t.*) from t
+select 1 as a group by a
+select b from t group by b having b > 'a' order by b
+select a as b, count(*) from t group by a order by b
+select a, b from t order by 2, 1
+select -a as a from t order by a
+select a from t order by -a
+select a % 2 as p, count(*) from t group by p
+select sum(a) as a from t order by a
+select a from t group by 1 order by 1
+select max(a) filter (where b = 'x') as m, min(a) from t having min(a) > 0
+select case when count(*) > 1 then 'many' end from t
+select sum(a) over (partition by b order by id rows between unbounded preceding and 1 following) from t
+select rank() over w, dense_rank() over (w order by id) from t window w as (partition by a)
+select ntile(4) over (order by id), cume_dist() over (order by id), percent_rank() over (order by id), nth_value(a, 2) over (order by id), lead(b, 1, 'z') over (order by id) from t
+select a from t where a in (select tid from u where u.tid = t.id group by tid)
+select (select count(*) from u where u.tid = t.id and exists (select 1 from w where w.k = t.a and w.a = u.tid)) from t
+select (select sum(x) from (select u.f as x from u where u.tid = t.id) q) from t
+select * from t where (select count(*) from u) > a
+(select a from t) union (select tid from u) order by a limit 1
+select a from t union select tid from u intersect select k from w
+with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select a.x, b.x from a, b
+with x as (values (1, 'a')) select * from x
+with x as (select 1) select (select * from x)
+select * from (with y as (select a from t) select * from y) z
+with recursive x as (select 1 as n) select * from x
+select * from t natural join (select a, 'k' as b from w) y
+select * from t join w using (a) join u on u.tid = t.id
+select * from t left join w using (a) left join (select a, max(x) m from w group by a) q using (a)
+select * from (t left join w using (a)) full join u on u.tid = w.k
+select w.a, t.a, a from t join w using (a)
+select * from t inner join w on true cross join e
+select * from t t1 join t t2 on t1.id = t2.a join t t3 on t3.id = t2.id
+select * from (values (1), (2)) as x
+select * from (values (1, null), (null, 'x')) as x
+values (1, 'x', null::int), (null, null, 3)
+values ('1'), (2)
+select '1' union select 2
+select null, null::text
+select coalesce(null, null), coalesce(null, 1), nullif(null, 1), nullif('x', 'y')
+select case when true then 1 when false then 2.5 else null end
+select array[null, 1], array[1.5, 2], array['a']
+select array[]::int[], '{}'::text[], '{1,2}'::int[]
+select 1 in (1, 2.5, null), 'a' in ('b', 'c'), null in (1)
+select 1 = any('{1,2}'), 'x' = any(array['x', 'y']), 1 = any(array[1, 2]::bigint[])
+select a = any('{1,2}') from t
+select timestamp '2020-01-01' + interval '1 day', date '2020-01-01' + 1, date '2020-01-01' + interval '1 day', time '10:00' + interval '1 h'
+select 2 ^ 3, 2 ^ 0.5, 7 / 2, 7 / 2.0, 7 % 3, -7 / 2, 5 & 3, 5 | 3, 1 << 2, ~5, @ -5, |/ 4
+select 'a' || 1, 1 || 'a', 'a' || null, 'abc' like 'a%', 'abc' not like 'a%', 'abc' ilike 'A%', 'abc' similar to 'a%', 'abc' ~ 'a', 'abc' !~* 'A'
+select not true, true and null, null or false, true is not null, null is null, (1 > 2) is false, (null::bool) is unknown
+select cast('1' as int), cast(1.5 as int), 1::text, '2020-01-01'::timestamptz, 1::bool, 'yes'::bool, 1.5::float8, 3::int2, 1::oid
+select numeric '1.50', 1.50::numeric(5,1), 1::numeric(3), 'x'::char(3), 'x'::"char", 'x'::name, 'x'::varchar
+select int4 '1', float8 '1.5', bool 't', text 'x', varchar 'y'
+select lower('A') as "X", upper('a') x, length('abc') as length
+select json_build_object('a', 1), jsonb_build_object('a', a, 'b', b), to_jsonb(a), jsonb_agg(a) from t group by a, b
+select * from jsonb_each('{"a":1}') x
+select * from jsonb_array_elements('[1]') with ordinality
+select string_to_array('a,b', ','), array_to_string(arr, ','), array_length(arr, 1), cardinality(arr), array_append(arr, 1), arr || 4, arr || array[5] from t
+select quote_ident('a'), quote_literal('b'), coalesce(b, quote_nullable(null)) from t
+select count(*) filter (where a > 1), sum(a) filter (where b is null) over () from t group by a, b
+select bit_and(a), bit_or(a), bool_or(ok), every(ok), stddev_pop(a), var_samp(f), corr(f, f) from t, u
+select id from t where (a = 0 or (select c = 'one' from u where u.tid = t.id limit 1)) and not exists (select 1 from u where u.tid = t.a and u.f < 0) order by id
+select id from t where (select count(*) from u where u.tid = t.id) > 0 and exists (select 1 from u where u.tid = t.a) order by id
+select id from t where (a = 0 or (select count(*) from u where u.tid = t.id) > 0) and exists (select 1 from u where u.tid = t.a) order by id

@@ -178,3 +178,5 @@ select a like 1 from t
 select 'a' like 1
 select a ~ b from t
 select b @> 'x' from t
+select percentile_cont(0.5) from t
+select sum(a) within group (order by b) from t
