@@ -8,8 +8,7 @@ A one-row batch takes a path of its own without kernels: point lookups are the c
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,9 @@ import pyarrow as pa
 from ..storage.binaryform import encode_binary
 from ..storage.kernels_wire import add_value_sizes, fill_values, frame_rows
 from ..storage.textform import TextSettings, format_text
-from ..storage.types import STRINGS, Type
-from .messages import BINARY, TEXT
+from ..storage.types import Type
+from .messages import BINARY
+from .onevalue import one_value
 
 PIECE_BYTES = 256 << 10
 """Aimed at when a large batch is cut into pieces."""
@@ -90,7 +90,7 @@ class RowEncoder:
         self._types = types
         self._formats = formats
         self._settings = settings
-        self._one = [_one_value(type_, code) for type_, code in zip(types, formats, strict=True)]
+        self._one = [one_value(type_, code, settings) for type_, code in zip(types, formats, strict=True)]
 
     def encode(self, columns: Sequence[pa.Array], size: int) -> bytes:
         """All `size` rows as DataRow messages."""
@@ -105,21 +105,19 @@ class RowEncoder:
 
     def encode_one(self, columns: Sequence[pa.Array]) -> bytes:
         """The first row."""
-        parts: list[bytes] = [b""]
+        parts: list[bytes] = []
         for position, column in enumerate(columns):
-            one = self._one[position]
-            if one is None:
-                value = self._value_bytes(position, column)[0].as_py()
-            else:
-                value = column[0].as_py()
-                if value is not None:
-                    value = one(value)
-            if value is None:
+            scalar = column[0]
+            if not scalar.is_valid:
                 parts.append(_NULL)
-            else:
-                raw: bytes = value if isinstance(value, bytes) else value.encode()
-                parts.append(_pack_length(len(raw)))
-                parts.append(raw)
+                continue
+            one = self._one[position]
+            raw = one(scalar) if one is not None else None
+            if raw is None:
+                value = self._value_bytes(position, column.slice(0, 1))[0].as_py()
+                raw = value if isinstance(value, bytes) else value.encode()
+            parts.append(_pack_length(len(raw)))
+            parts.append(raw)
         body = b"".join(parts)
         return _pack_head(b"D", len(body) + 6, len(columns)) + body
 
@@ -128,35 +126,3 @@ class RowEncoder:
         if self._formats[position] == BINARY:
             return encode_binary(type_, column)
         return format_text(type_, column, self._settings)
-
-
-def _bool_text(value: bool) -> bytes:
-    return b"t" if value else b"f"
-
-
-def _bool_binary(value: bool) -> bytes:
-    return b"\1" if value else b"\0"
-
-
-_ONE: dict[tuple[str, int], Callable[[Any], bytes]] = {
-    ("bool", TEXT): _bool_text,
-    ("bool", BINARY): _bool_binary,
-    ("int2", TEXT): b"%d".__mod__,
-    ("int4", TEXT): b"%d".__mod__,
-    ("int8", TEXT): b"%d".__mod__,
-    ("oid", TEXT): b"%d".__mod__,
-    ("int2", BINARY): struct.Struct("!h").pack,
-    ("int4", BINARY): struct.Struct("!i").pack,
-    ("int8", BINARY): struct.Struct("!q").pack,
-    ("oid", BINARY): struct.Struct("!I").pack,
-    ("float4", BINARY): struct.Struct("!f").pack,
-    ("float8", BINARY): struct.Struct("!d").pack,
-    **{(name, code): str.encode for name in STRINGS - {"bpchar", "char"} for code in (TEXT, BINARY)},
-}
-"""Encodings of single Python values where they are as simple as this; other types go through arrays."""
-
-
-def _one_value(type_: Type, code: int) -> Callable[[Any], bytes] | None:
-    if type_.name == "numeric" and type_.scale is not None and code == TEXT:
-        return lambda value: format(value, "f").encode()
-    return _ONE.get((type_.name, code))

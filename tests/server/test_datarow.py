@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,20 @@ from millpond.storage.binaryform import encode_binary
 from millpond.storage.textform import TextSettings, format_text
 from millpond.storage.types import (
     BOOL,
+    BPCHAR,
     BYTEA,
+    DATE,
     FLOAT8,
     INT2,
     INT4,
     INT8,
+    JSON,
+    JSONB,
+    NAME,
+    NUMERIC,
+    OID,
     TEXT,
+    TIMESTAMP,
     TIMESTAMPTZ,
     array_of,
     fixed_numeric,
@@ -95,6 +104,66 @@ def test_one_row_and_many_rows_give_the_same_bytes(code: int) -> None:
         )
     ]
     assert whole == plain_rows(forms)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_shortcuts_agree_with_the_general_forms(code: int) -> None:
+    top = 9223372036854775807
+    cases = {
+        FLOAT8: [
+            0.0,
+            -0.0,
+            1.5,
+            -1e-4,
+            9.9e-5,
+            1e15,
+            999999999999999.0,
+            123456789012345.6,
+            1e300,
+            float("nan"),
+            float("inf"),
+            0.1 + 0.2,
+            100.0,
+        ],
+        TIMESTAMPTZ: [
+            0,
+            1,
+            -1,
+            1_500_000,
+            1_000_000_000_000_000,
+            -62135596800000000,
+            253370764800000000,
+            top,
+            -top - 1,
+            -62135596800000001,
+            1234567890120000,
+        ],
+        TIMESTAMP: [0, -1, 946684800000000, 946684800000100],
+        DATE: [0, -1, 10957, 20000, -719162, -719163, 2932896, 2147483647, -2147483648],
+        NUMERIC: ["1.10", "NaN", "-0.00001", "1" + "0" * 50],
+        fixed_numeric(10): [Decimal("1e-10"), Decimal(0), Decimal("-12.5")],
+        JSONB: ['{"a": 1}'],
+        JSON: ["[1 ]"],
+        BPCHAR: ["ab  "],
+        NAME: ["n"],
+        OID: [0, 4294967295],
+        BOOL: [True, False],
+    }
+    for type_, values in cases.items():
+        column = pa.array(values, type_.arrow)
+        encoder = RowEncoder([type_], [code], SETTINGS)
+        ones = b"".join(encoder.encode_one([column.slice(row, 1)]) for row in range(len(values)))
+        forms = encode_binary(type_, column) if code else format_text(type_, column, SETTINGS)
+        assert ones == plain_rows([[v if isinstance(v, bytes) else v.encode() for v in forms.to_pylist()]]), (
+            type_
+        )
+
+
+def test_shortcuts_leave_other_settings_alone() -> None:
+    column = pa.array([1_000_000_000_000_000], TIMESTAMPTZ.arrow)
+    for settings_ in (TextSettings(timezone="Europe/Berlin"), TextSettings(date_style="German, DMY")):
+        row = RowEncoder([TIMESTAMPTZ], [0], settings_).encode_one([column])
+        assert row == plain_rows([[format_text(TIMESTAMPTZ, column, settings_)[0].as_py().encode()]])
 
 
 def test_formats_may_differ_by_column() -> None:
