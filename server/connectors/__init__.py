@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from . import nexmark
 from .base import Registry
+
+_REGISTERED = (nexmark,)
 
 CONNECTORS = Registry()
