@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..storage.errors import SqlError, StatementTooComplex
+from ..storage.errors import SqlError, StatementTooComplex, SyntaxFault
 from . import (
     parse_alter,
     parse_copy,
@@ -67,15 +67,18 @@ def parse(text: str) -> list[Statement]:
 
 
 def parse_statement(text: str) -> Statement:
-    """The one statement of `text`, which may end with a semicolon; Empty when there is none."""
-    body = text.rstrip(_BLANKS)
-    if body.endswith(";"):
-        stop = len(body) - 1
-    else:
-        body, stop = text, len(text)
+    """The one statement of `text`, which may end with semicolons; Empty when there is none.
+
+    Raises SyntaxFault also when there is another statement behind it.
+    """
+    stop = text.find(";", len(text.rstrip(_BLANKS + ";")))
+    if stop < 0:
+        stop = len(text)
     try:
         cursor = Cursor(_tokens(text, stop))
         statement = Empty() if cursor.at_end() else _statement(cursor)
+        if cursor.word == ";":
+            raise SyntaxFault("cannot insert multiple commands into a prepared statement")
         if not cursor.at_end():
             cursor.fail()
     except RecursionError:

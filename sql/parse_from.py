@@ -70,6 +70,8 @@ def _join_words(c: Cursor, join: Ast) -> bool:
     side = c.accept_any("left", "right", "full")
     if side:
         join.set("side", side.upper())
+        if c.accept("asof"):
+            join.set("kind", "ASOF")
         c.accept("outer")
     elif c.accept("inner") and not join.args.get("kind"):
         join.set("kind", "INNER")
@@ -154,9 +156,8 @@ def parse_relation_name(c: Cursor) -> Ast:
 def _system_time(c: Cursor) -> Ast:
     start = c.start
     c.expect("for", "system_time", "as", "of")
-    return place(
-        exp.Version(this="TIMESTAMP", kind="AS OF", expression=parse_expression.parse_expression(c)), start
-    )
+    moment = parse_expression.parse_expression(c)
+    return place(exp.Version(this="TIMESTAMP", kind="AS OF", expression=moment), start)
 
 
 def _parenthesis(c: Cursor) -> Ast:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millpond.sql import statements as s
-from millpond.sql.parse import parse
+from millpond.sql.parse import parse, parse_statement
 from millpond.sql.statements import ColumnName, ObjectName
 from millpond.storage.errors import SqlError
 
@@ -420,3 +420,45 @@ def test_update_and_delete():
     assert isinstance(delete, s.Delete)
     assert delete.with_ is not None
     assert delete.using is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM TUMBLE(t, ts, INTERVAL '1' MINUTE) GROUP BY window_start",
+        "SELECT * FROM HOP(s.t, ts, INTERVAL '1 minute', INTERVAL '5' MINUTE) AS w",
+        "SELECT * FROM a JOIN d FOR SYSTEM_TIME AS OF PROCTIME() ON a.id = d.id",
+        "SELECT * FROM a JOIN d FOR SYSTEM_TIME AS OF PROCTIME() AS x ON a.id = x.id",
+        "SELECT * FROM a ASOF LEFT JOIN b ON a.k = b.k AND a.t >= b.t",
+        "SELECT * FROM a LEFT ASOF JOIN b MATCH_CONDITION(a.t >= b.t) ON a.k = b.k",
+        "WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 10) x (a int) AS (SELECT 1) TABLE x",
+        "SELECT a FROM t GROUP BY a OPTIONS (AGGREGATE INPUT GROUP SIZE = 5)",
+        "SELECT approx_percentile(0.5, 0.01) WITHIN GROUP (ORDER BY x) FROM t",
+        "SELECT first_value(x) OVER (PARTITION BY a ORDER BY t SESSION WITH GAP INTERVAL '5' MINUTE) FROM t",
+        "SELECT * FROM t AS OF now()",
+        "SELECT * FROM t AS OF AT LEAST 5",
+        "SELECT * FROM t WHERE ts > mz_now() - 1000",
+        "DECLARE c CURSOR FOR SUBSCRIBE v WITH (SNAPSHOT)",
+        "CREATE SINK k AS SELECT * FROM t WITH (connector = 'blackhole')",
+        "CREATE TABLE t (*, gen INT AS a + 2, PRIMARY KEY (k)) WITH (connector = 'k') FORMAT PLAIN ENCODE AVRO",
+        "CREATE TABLE t FROM SOURCE s (REFERENCE a.b)",
+        "CREATE TABLE t (a int) FROM s TABLE 'public.t'",
+        "CREATE SUBSCRIPTION s FROM v WITH (retention = '1D')",
+        "ALTER SOURCE s SET SOURCE_RATE_LIMIT TO DEFAULT",
+        "EXPLAIN (distsql, trace) CREATE MATERIALIZED VIEW v AS SELECT 1",
+        "EXPLAIN ANALYZE (duration_secs 5) MATERIALIZED VIEW v",
+        "EXPLAIN TIMESTAMP FOR SELECT 1",
+        "SHOW INTERNAL TABLES",
+        "SHOW SUBSCRIPTION CURSORS",
+        "SET SOURCE_RATE_LIMIT = 5",
+        "CREATE VIEW IF NOT EXISTS v AS SELECT 1",
+    ],
+)
+def test_spellings_of_other_systems_are_accepted(text: str):
+    assert one(text).text == text
+
+
+def test_only_one_statement_can_be_prepared():
+    with pytest.raises(SqlError, match="cannot insert multiple commands into a prepared statement"):
+        parse_statement("select 1; select 2")
+    assert parse_statement("select 1 ; ;\n").text == "select 1"
