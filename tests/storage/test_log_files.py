@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from millpond.storage.disk import RealDisk, _RealFile
+from millpond.storage.disk import Bytes, RealDisk, _RealFile
 from millpond.storage.errors import DiskFull, IoError, StartupError
 from millpond.storage.log import Frame, FrameKind, LogDamaged, LogTruncated, Position
 from millpond.storage.log_files import FileLog
@@ -149,25 +151,33 @@ def test_a_newer_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 class FailingDisk(RealDisk):
-    """Refuses the next syncs or writes, `failures` of them, with `number`."""
+    """Refuses the next `failures` syncs or writes (`what`), with error `number`."""
 
     failures = 0
     number = errno.EIO
     what = "sync"
 
-    def create(self, path: Path):
-        return FailingFile(self, super().create(path))
+    def create(self, path: Path) -> FailingFile:
+        return FailingFile(self, os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC))
+
+    def may_refuse(self, what: str) -> None:
+        if what == self.what and self.failures:
+            self.failures -= 1
+            raise OSError(self.number, "made up")
 
 
-class FailingFile:
-    def __init__(self, disk: FailingDisk, file) -> None:
-        self._disk, self._file = disk, file
+class FailingFile(_RealFile):
+    def __init__(self, disk: FailingDisk, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self._disk = disk
 
-    def __getattr__(self, name: str):
-        if name == self._disk.what and self._disk.failures:
-            self._disk.failures -= 1
-            raise OSError(self._disk.number, "made up")
-        return getattr(self._file, name)
+    def write_at(self, offset: int, buffers: Sequence[Bytes]) -> None:
+        self._disk.may_refuse("write_at")
+        super().write_at(offset, buffers)
+
+    def sync(self) -> None:
+        self._disk.may_refuse("sync")
+        super().sync()
 
 
 def test_a_failed_fsync_ends_the_segment_for_good(tmp_path: Path) -> None:
