@@ -142,7 +142,11 @@ def _write_numeric(digits, count, scale, negative, out, at):
     return at + 1
 
 
-@nb.njit([t.void(t.uint64[:, ::1], _BYTES, t.int64, t.uint8, t.uint8, _OUT, _INT64)], cache=True, nogil=True)
+@nb.njit(
+    [t.void(t.Array(t.uint64, 2, "C", readonly=True), _BYTES, t.int64, t.uint8, t.uint8, _OUT, _INT64)],
+    cache=True,
+    nogil=True,
+)
 def encode_decimals(values, valid, scale, mark, null_mark, out, sizes):
     """Marker and canonical bytes of 128-bit decimals, row i at `out[i * NUMERIC_BYTES]`."""
     digits = np.empty(48, np.uint8)
