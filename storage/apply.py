@@ -17,6 +17,7 @@ from .types import INT4, INT8, TEXT, UUID, Type
 from .versions import GrowingRows, consecutive
 
 _NONE = np.empty(0, np.int64)
+_FIRST = np.zeros(1, np.int64)
 
 
 class _Table(Protocol):
@@ -132,6 +133,8 @@ def _plan(
         return None
     keys = rows.encode_rows(columns, len(weights))
     old = rows.lookup_encoded(keys)
+    if len(weights) == 1:
+        return _plan_one(rows, columns, int(weights[0]), keys, old, types)
     plus = weights > 0
     ids, first = group_ids(keys)
     if not _once(ids[plus], len(first)) or not _once(ids[~plus], len(first)):
@@ -147,6 +150,22 @@ def _plan(
     has_plus[ids[plus]] = True
     removed = old[minus]
     return keys, np.flatnonzero(plus), removed, removed[~has_plus[ids[minus]]]
+
+
+def _plan_one(
+    rows: GrowingRows,
+    columns: Sequence[pa.Array],
+    weight: int,
+    keys: Keys,
+    old: Positions,
+    types: tuple[Type, ...] | None,
+) -> tuple[Keys, Positions, Positions, Positions] | None:
+    """`_plan` of a single row, at a third of the cost."""
+    if weight > 0:
+        return (keys, _FIRST, _NONE, _NONE) if old[0] < 0 else None
+    if old[0] < 0 or not _equal(rows, columns, _FIRST, old, types):
+        return None
+    return keys, _NONE, old, old
 
 
 def _once(ids: Positions, groups: int) -> bool:

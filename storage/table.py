@@ -98,10 +98,7 @@ class StateTable:
 
     def snapshot(self) -> TableSnapshot:
         """The table as of the last committed epoch."""
-        published = self._published
-        if published.epoch != self._committed:
-            published = self._published = published.at(self._committed)
-        return published
+        return self._published
 
     # -- writing
 
@@ -196,11 +193,13 @@ class StateTable:
         touched = rows.limit > self._start or bool(self._ended) or self._before is not None
         self._epoch = None
         self._committed = epoch
-        if touched:
-            self._forget()
-            if rows.limit - rows.live > max(rows.live, DEAD_ROWS_MIN):
-                rows = self._rows = rows.compacted(epoch - 1)
-            self._publish(rows, epoch)
+        if not touched:
+            self._published = self._published.at(epoch)
+            return change
+        self._forget()
+        if rows.limit - rows.live > max(rows.live, DEAD_ROWS_MIN):
+            rows = self._rows = rows.compacted(epoch - 1)
+        self._publish(rows, epoch)
         return change
 
     def rollback(self) -> None:

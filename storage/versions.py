@@ -40,19 +40,13 @@ class VersionedRows(Generic[ColumnT, IndexT]):
     """Rows, weights and indexes as of one moment; immutable when made by `GrowingRows.freeze`."""
 
     __slots__ = (
-        "__weakref__",
-        "as_of",
-        "columns",
-        "counts",
-        "died",
-        "limit",
-        "live",
-        "primary",
-        "secondary",
-        "spec",
-    )
+        "__weakref__", "as_of", "columns", "counts", "died", "index_types", "key_types", "limit", "live",
+        "primary", "secondary", "spec",
+    )  # fmt: skip
 
     spec: TableSpec
+    key_types: tuple[Type, ...]
+    index_types: tuple[tuple[Type, ...], ...]
     columns: list[ColumnT]
     counts: Int64Array | None
     died: npt.NDArray[np.uint32]
@@ -64,7 +58,7 @@ class VersionedRows(Generic[ColumnT, IndexT]):
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
         """Position of the visible row with each key, −1 where there is none."""
-        encoded = encode_keys(keys, self.spec.key_types, 1 if length is None else length)
+        encoded = encode_keys(keys, self.key_types, 1 if length is None else length)
         return self.lookup_encoded(encoded)
 
     def lookup_encoded(self, keys: Keys) -> Positions:
@@ -74,7 +68,7 @@ class VersionedRows(Generic[ColumnT, IndexT]):
         self, index: int, keys: Sequence[pa.Array], null_equal: bool, length: int | None
     ) -> Entries:
         """Entries of a secondary index for probe rows; −1 for a NULL unless `null_equal`."""
-        types = self.index_types(index)
+        types = self.index_types[index]
         encoded = encode_keys(keys, types, 1 if length is None else length)
         entries = self.secondary[index].find(encoded)
         if not null_equal:
@@ -90,9 +84,6 @@ class VersionedRows(Generic[ColumnT, IndexT]):
         """(probe row, position) of every visible row with the probe's key, ascending."""
         entries = self.index_entries(index, keys, null_equal, length)
         return self.secondary[index].pairs(entries, self.died, self.limit, self.as_of)
-
-    def index_types(self, index: int) -> tuple[Type, ...]:
-        return tuple(self.spec.schema[i].type for i in self.spec.indexes[index])
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """The rows at `positions` (all columns, or those asked for); NULLs where it is −1."""
@@ -143,13 +134,15 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
 
     def __init__(self, spec: TableSpec, base: int) -> None:
         self.spec = spec
+        self.key_types = spec.key_types
+        self.index_types = tuple(spec.schema.select(places).types for places in spec.indexes)
         self.base = base
         self.readers: list[weakref.ref[FrozenRows]] = []
         self.columns = [growing_column(column.type.arrow) for column in spec.schema]
         self.counts = np.empty(CAPACITY_MIN, np.int64) if spec.bag else None
         self.died = np.empty(CAPACITY_MIN, np.uint32)
-        self.primary = HashIndex(key_width(spec.key_types))
-        self.secondary = [HashIndex(key_width(self.index_types(i))) for i in range(len(spec.indexes))]
+        self.primary = HashIndex(key_width(self.key_types))
+        self.secondary = [HashIndex(key_width(types)) for types in self.index_types]
         self.limit = 0
         self.as_of = NOW
         self.live = 0
@@ -176,7 +169,7 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self.live += count
         for i, index in enumerate(self.secondary):
             keys = [columns[place] for place in self.spec.indexes[i]]
-            index.chain(encode_keys(keys, self.index_types(i), count), start)
+            index.chain(encode_keys(keys, self.index_types[i], count), start)
 
     def replace(self, start: int, keys: Keys, now: int) -> Positions | None:
         """Makes the rows from `start` on the versions of their distinct keys.
@@ -190,7 +183,7 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
 
     def encode_rows(self, columns: Sequence[pa.Array], count: int) -> Keys:
         """The primary keys of whole rows."""
-        return encode_keys([columns[i] for i in self.spec.key_columns], self.spec.key_types, count)
+        return encode_keys([columns[i] for i in self.spec.key_columns], self.key_types, count)
 
     def end(self, positions: Positions, now: int) -> int:
         """Ends live rows. Returns −1, or which of `positions` is no live row (nothing is changed then)."""
@@ -211,6 +204,7 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
     def freeze(self, as_of: int) -> FrozenRows:
         """What readers of the epoch `as_of` (counted from `base`) see."""
         view = FrozenRows()
+        view.key_types, view.index_types = self.key_types, self.index_types
         view.spec, view.limit, view.as_of, view.live = self.spec, self.limit, as_of, self.live
         view.columns = [column.freeze() for column in self.columns]
         view.counts, view.died = self.counts, self.died

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import random
+import sys
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
@@ -326,7 +327,7 @@ def check_commit(change: Any, before: Model, after: Model) -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_epochs_agree_with_a_dict(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 12)
     rng = random.Random(seed)
@@ -482,18 +483,18 @@ def test_dead_rows_of_a_hot_key_do_not_pile_up() -> None:
     spec = TableSpec(Schema.of(k=INT8, v=INT8), (0,), ((1,),))
     table = opened(spec, *((k, k % 2) for k in range(1000)))
     table.commit()
-    for epoch in range(3, 60_003, 1):
+    for epoch in range(3, 30_003):
         table.begin(epoch)
         table.upsert([ints(7), ints(1)])
         table.commit()
-        if epoch % 20_000 == 0:
+        if epoch % 10_000 == 0:
             table.begin(epoch + 1)
             assert len(table.matches(0, [ints(1)])[1]) == 500
             table.rollback()
     assert table.nbytes < 2_000_000
 
 
-def test_readers_in_another_thread_see_whole_epochs() -> None:
+def test_readers_in_another_thread_see_whole_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every epoch moves an amount between two accounts, adds an account, and may be rolled back."""
     spec = TableSpec(Schema.of(k=INT8, v=INT8, g=TEXT), (0,), ((2,),))
     table = StateTable("accounts", spec)
@@ -517,9 +518,21 @@ def test_readers_in_another_thread_see_whole_epochs() -> None:
                     if len(array) != size or sum(array.to_pylist()) != 1000:
                         failures.append(f"{snapshot.epoch}: {len(array)} of {size}")
 
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 100)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
     reader = threading.Thread(target=read)
     reader.start()
-    rng = random.Random(4)
+    try:
+        move_money(table, random.Random(4))
+    finally:
+        done.set()
+        reader.join()
+        sys.setswitchinterval(interval)
+    assert not failures
+
+
+def move_money(table: StateTable, rng: random.Random) -> None:
     for epoch in range(2, 700):
         for attempt in range(rng.choice([1, 1, 2])):
             if attempt:
@@ -532,6 +545,3 @@ def test_readers_in_another_thread_see_whole_epochs() -> None:
             table.upsert([ints(epoch + 98), ints(0), pa.array(["g"])])
             table.matches(0, [pa.array(["g"])])
         table.commit()
-    done.set()
-    reader.join()
-    assert not failures
