@@ -440,7 +440,7 @@ def test_update_and_delete():
         "SELECT * FROM t WHERE ts > mz_now() - 1000",
         "DECLARE c CURSOR FOR SUBSCRIBE v WITH (SNAPSHOT)",
         "CREATE SINK k AS SELECT * FROM t WITH (connector = 'blackhole')",
-        "CREATE TABLE t (*, gen INT AS a + 2, PRIMARY KEY (k)) WITH (connector = 'k') FORMAT PLAIN ENCODE AVRO",
+        "CREATE TABLE t (*, gen INT AS a + 2, PRIMARY KEY (k)) WITH (a = 'k') FORMAT PLAIN ENCODE AVRO",
         "CREATE TABLE t FROM SOURCE s (REFERENCE a.b)",
         "CREATE TABLE t (a int) FROM s TABLE 'public.t'",
         "CREATE SUBSCRIPTION s FROM v WITH (retention = '1D')",
