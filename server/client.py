@@ -67,6 +67,8 @@ class Client:
     startup_path: str = ""
     statements: MutableMapping[str, Prepared] = field(default_factory=dict)
     cursors: dict[str, Cursor] = field(default_factory=dict)
+    drawn: dict[int, int] = field(default_factory=dict)
+    """What the session drew last from each sequence."""
     transaction: Transaction | None = None
     in_block: bool = False
     failed: bool = False
@@ -225,8 +227,9 @@ class Client:
         engine = self.database.engine
         catalog = self.catalog
         surroundings = SystemContext(
-            catalog, self.search_path, self.session_values(), self.database.live(self), engine.state.sequences
-        )
+            catalog, self.search_path, self.session_values(), self.database.live(self),
+            engine.state.sequences, self.drawn,
+        )  # fmt: skip
         context = EpochContext(
             engine.published.epoch,
             self.transaction_time_us,

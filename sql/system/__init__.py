@@ -6,8 +6,9 @@ Importing this package registers them all; each family is a file, each relation 
 from __future__ import annotations
 
 from ..entries import SystemRelation
+from . import reg_casts, sequence_functions
 from .registry import SystemContext, relations, system_rows
 
 SYSTEM_RELATIONS: list[SystemRelation] = relations()
 
-__all__ = ["SYSTEM_RELATIONS", "SystemContext", "system_rows"]
+__all__ = ["SYSTEM_RELATIONS", "SystemContext", "reg_casts", "sequence_functions", "system_rows"]

@@ -8,7 +8,7 @@ relation its OID by hashing its name into the range below `FIRST_OID`, unless Po
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,8 @@ class SystemContext:
     live: Mapping[str, Callable[[], Rows]] = field(default_factory=dict)
     sequences: Any = None
     """The counters `nextval` draws from: `draw(sequence entry, count) → first`."""
+    drawn: MutableMapping[int, int] = field(default_factory=dict)
+    """What the session drew last from each sequence, by OID (see `sequence_functions.py`)."""
 
     def facts(self, name: str) -> Rows:
         """The live rows called `name`, none where nobody provides them (in tests)."""
