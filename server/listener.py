@@ -29,6 +29,8 @@ WRITE_BYTES_MAX = 512 << 10
 LOGIN_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 5
 BACKLOG_MAX = 256
+ARRIVING_MAX = 1000
+"""Connections that have not logged in yet; beyond that new ones are dropped."""
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +113,10 @@ class Listener:
             connection.interrupt()
 
     def arrived(self, connection: Connection) -> None:
-        self._arriving.add(connection)
+        if len(self._arriving) >= ARRIVING_MAX:
+            connection.abort()
+        else:
+            self._arriving.add(connection)
 
     def admit(self, connection: Connection) -> tuple[int, int]:
         """Gives a client its place and its cancel key (process, secret). Raises TooManyConnections."""

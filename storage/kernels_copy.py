@@ -36,6 +36,20 @@ def _equals(data, begin, end, other):
     return True
 
 
+@njit(types.int64(_U8, _INT, _INT), cache=True, nogil=True)
+def _line_end_width(data, at, line_end):
+    """Bytes of the line end at `at`; 0 when only more data can tell; negated STRAY_… if it is not one."""
+    if data[at] == 10:
+        return 1 if line_end == NEWLINE else -STRAY_NEWLINE
+    if line_end == RETURN:
+        return 1
+    if line_end == NEWLINE:
+        return -STRAY_RETURN
+    if at + 1 >= data.shape[0]:
+        return 0
+    return 2 if data[at + 1] == 10 else -STRAY_RETURN
+
+
 @njit(types.int64(_BYTE, _INT), cache=True, nogil=True)
 def _digit(byte, base):
     """Value of an octal or hexadecimal digit, −1 for another byte."""
@@ -114,17 +128,11 @@ def scan_text(data, delimiter, line_end, columns, starts, ends, report):
             at += 1
             continue
         if byte == 10 or byte == 13:
-            width = 1
-            if byte == 13:
-                if line_end == RETURN_NEWLINE and at + 1 >= size:
-                    break
-                if line_end == NEWLINE or (line_end == RETURN_NEWLINE and data[at + 1] != 10):
-                    report[0], report[1], report[2], report[3] = row, line, STRAY_RETURN, 0
-                    return
-                if line_end == RETURN_NEWLINE:
-                    width = 2
-            elif line_end != NEWLINE:
-                report[0], report[1], report[2], report[3] = row, line, STRAY_NEWLINE, 0
+            width = _line_end_width(data, at, line_end)
+            if width == 0:
+                break
+            if width < 0:
+                report[0], report[1], report[2], report[3] = row, line, -width, 0
                 return
             if field < columns:
                 starts[row * columns + field] = begin
@@ -192,18 +200,12 @@ def scan_csv(data, marks, line_end, columns, starts, ends, newlines, report):
             field += 1
             begin = at + 1
         elif byte == 10 or byte == 13:
-            width = 1
             newlines[row] = embedded
-            if byte == 13:
-                if line_end == RETURN_NEWLINE and at + 1 >= size:
-                    break
-                if line_end == NEWLINE or (line_end == RETURN_NEWLINE and data[at + 1] != 10):
-                    report[0], report[1], report[2], report[3] = row, line, STRAY_RETURN, 0
-                    return
-                if line_end == RETURN_NEWLINE:
-                    width = 2
-            elif line_end != NEWLINE:
-                report[0], report[1], report[2], report[3] = row, line, STRAY_NEWLINE, 0
+            width = _line_end_width(data, at, line_end)
+            if width == 0:
+                break
+            if width < 0:
+                report[0], report[1], report[2], report[3] = row, line, -width, 0
                 return
             if field < columns:
                 starts[row * columns + field] = begin
