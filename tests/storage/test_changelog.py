@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -26,7 +28,7 @@ KEYED = StoredSpec(1, SCHEMA, (0,))
 BAG = StoredSpec(2, SCHEMA, None)
 
 
-def change(rows: dict[int, str], deleted: list[int] = (), truncated: bool = False) -> list[Frame]:
+def change(rows: dict[int, str], deleted: Sequence[int] = (), truncated: bool = False) -> list[Frame]:
     columns = [pa.array(list(rows), pa.int64()), pa.array(list(rows.values()), pa.string())]
     gone = [pa.array(deleted, pa.int64())]
     weights = np.ones(len(rows), np.int64)
