@@ -19,9 +19,12 @@ from .statements import ColumnName, ObjectName
 
 
 class Cursor:
-    """`words[i]` is what the current token is compared with (see `Tokens`)."""
+    """`words[i]` is what the current token is compared with (see `Tokens`).
 
-    __slots__ = ("closing", "ends", "i", "kinds", "starts", "text", "values", "words")
+    `labels`: an expression of an output list is being read, behind which a label may stand.
+    """
+
+    __slots__ = ("closing", "ends", "i", "kinds", "labels", "starts", "text", "values", "words")
 
     def __init__(self, tokens: Tokens) -> None:
         self.text = tokens.text
@@ -32,6 +35,7 @@ class Cursor:
         self.ends = tokens.ends
         self.i = 0
         self.closing: dict[int, int] | None = None
+        self.labels = False
 
     # Looking.
     @property

@@ -13,7 +13,8 @@ from sqlglot import exp
 from . import parse_primary, parse_query
 from .cursor import Cursor
 from .dialect import BINARY, Ast, place
-from .lexer import SYMBOL
+from .keywords import NEEDS_AS
+from .lexer import END, SYMBOL
 
 OR, AND, NOT, IS, COMPARISON, RANGE, OTHER, SUM, PRODUCT, POWER, AT, COLLATE, SIGN = range(1, 14)
 
@@ -70,11 +71,19 @@ def _level(c: Cursor) -> int:
     if c.kinds[c.i] == SYMBOL:
         return _SYMBOLS.get(word) or (0 if word in _NOT_OPERATORS else OTHER)
     level = _WORDS.get(word, 0)
+    if level and c.labels and _is_label(c, word):
+        return 0
     if not level:
         return RANGE if word == "not" and c.ahead() in _NOT_RANGE else 0
     if word == "at":
         return level if c.ahead() in ("time", "local") else 0
     return level if word != "operator" or c.ahead() == "(" else 0
+
+
+def _is_label(c: Cursor, word: str) -> bool:
+    """Whether an operator that is a word is an output column's label: `SELECT a AND FROM t`."""
+    ends = c.kinds[c.i + 1] == END or c.words[c.i + 1] in (",", "from")
+    return ends and word not in NEEDS_AS
 
 
 def _prefix(c: Cursor, restricted: bool) -> Ast:

@@ -130,7 +130,7 @@ def _select(c: Cursor) -> Ast:
     c.expect("select")
     select.set("expressions", _targets(c, select))
     if c.word == "into":
-        select.set("into", _into(c))
+        _into(c)
     if c.word == "from":
         parse_from.parse_from(c, select)
     if c.word == "where":
@@ -186,7 +186,9 @@ def _target(c: Cursor) -> Ast:
     if c.word == "*":
         c.i += 1
         return place(exp.Star(), start)
+    before, c.labels = c.labels, True
     value = parse_expression.parse_expression(c)
+    c.labels = before
     if c.word == "as" and not _is_as_of(c):
         c.i += 1
         return place(exp.Alias(this=value, alias=c.identifier(frozenset())), start)
@@ -205,13 +207,13 @@ def _ends_target(c: Cursor) -> bool:
     return c.word == "emit" and c.ahead() in ("changes", "final", "on")
 
 
-def _into(c: Cursor) -> Ast:
-    start = c.start
+def _into(c: Cursor) -> None:
+    position = c.position
     c.expect("into")
-    temporary = bool(c.accept_any("temporary", "temp"))
-    c.accept("unlogged")
-    c.accept("table")
-    return place(exp.Into(this=parse_from.parse_relation_name(c), temporary=temporary), start)
+    if not c.is_name() and c.word != "table":
+        c.fail()
+    hint = "Use CREATE TABLE AS."
+    raise FeatureNotSupported("SELECT INTO is not supported", position=position, hint=hint)
 
 
 def _group(c: Cursor) -> Ast:
