@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from concurrent.futures import Future
 
@@ -337,3 +338,42 @@ def test_closing_gives_up_what_is_under_way(conversation, send) -> None:
     conversation.send(send.query("endless"), patient=False)
     conversation.wire.close()
     assert conversation.backend.closed and conversation.backend.rows_closed
+
+
+def test_any_order_of_messages_is_answered(conversation, send) -> None:
+    """Random conversations: a ReadyForQuery for each Sync, and for each Query that is not skipped."""
+    pick = random.Random(7)
+    pieces = [
+        send.parse("select $1::int4", "s"),
+        send.parse("series 5"),
+        send.parse("insert a"),
+        send.parse("fail 22012"),
+        send.bind([b"1"], "s"),
+        send.bind(),
+        send.bind(portal="p"),
+        send.execute(),
+        send.execute("p", 2),
+        send.describe("P"),
+        send.describe("S", "s"),
+        send.close("P", "p"),
+        send.close("S", "s"),
+        send.flush,
+        send.query("begin"),
+        send.query("commit"),
+        send.query("select 1; syntax"),
+        send.query("insert conflict"),
+        send.copy_data(b"1\tx\n"),
+        send.copy_done,
+        send.copy_fail("no"),
+        send.sync,
+        send.message("B", b"\0"),
+    ]
+    for _ in range(300):
+        conversation = type(conversation)()
+        for _ in range(12):
+            chosen = [pick.choice(pieces) for _ in range(pick.randrange(1, 6))] + [send.sync]
+            replies = conversation.send(*chosen)
+            due = chosen.count(send.sync)
+            ready = sum(kind == "Z" for kind, _ in replies)
+            assert due <= ready <= due + sum(piece[:1] == b"Q" for piece in chosen)
+            assert replies[-1][0] == "Z" and conversation.session.phase is Phase.READY
