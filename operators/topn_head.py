@@ -26,8 +26,9 @@ from .node import EpochContext, Node, OpenContext
 from .sorting import SortKey, sort_keys
 from .zset import ZSet, concat
 
-SPARE_MIN = 32
-"""Rows a head is given beyond `need` when it is filled, or `need` again if that is more."""
+SPARE_MIN = 8
+"""Rows a head is given at least beyond `need` when it is filled. More where they pay: `need` again, or in
+a big partition a quarter of the root of its size (an epoch sorts the head, a refill sorts the partition)."""
 
 Numbered = tuple[ZSet, Int64Array]
 """Rows and the number of the partition of each."""
@@ -66,15 +67,9 @@ class TopHead:
     head: StateTable
     sizes: StateTable
 
-    @property
-    def keep(self) -> int:
-        """Rows of a freshly filled head."""
-        return self.need + max(self.need, SPARE_MIN)
-
-    @property
-    def keep_max(self) -> int:
-        """Rows of a head beyond which it is cut."""
-        return self.need + 2 * max(self.need, SPARE_MIN)
+    def spare(self, total: Int64Array) -> Int64Array:
+        """Rows beyond `need` that the head of a partition of `total` rows is given."""
+        return np.maximum(max(self.need, SPARE_MIN), np.sqrt(np.maximum(total, 0)).astype(np.int64) // 4)
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         delta = consolidate(deltas[0])
@@ -89,7 +84,7 @@ class TopHead:
         whole = sum_by(old[1], old[0].weights, count) == before
         merged = self._merged(old, (delta, ids), whole)
         size = sum_by(merged.ids, merged.new, count)
-        if (size > self.keep_max).any() or ((size < self.need) & (size < after)).any():
+        if (size > self.need + 2 * self.spare(after)).any() or ((size < self.need) & (size < after)).any():
             return self._refitted(old, merged.head(), keys, after)
         change = merged.rows_of(merged.new - merged.old)
         if len(change):
@@ -168,16 +163,16 @@ class TopHead:
             others = ~np.isin(head[1], short)
             rows = concat(self.schema, (head[0].filter(others), rows))
             head = (rows, np.concatenate([head[1][others], short[ids]]))
-        return self._cut(head)
+        return self._cut(head, self.need + self.spare(total))
 
-    def _cut(self, head: Numbered) -> Numbered:
+    def _cut(self, head: Numbered, keep: Int64Array) -> Numbered:
         """The first `keep` rows of each partition (a row with its whole weight)."""
         rows, ids = head
         order = sort_keys(rows, ids, self.order, True).sort_order()
         weights, sorted_ids = rows.weights[order], ids[order]
         before = np.cumsum(weights) - weights
         starts = np.searchsorted(sorted_ids, sorted_ids, "left")
-        kept = order[before - before[starts] < self.keep]
+        kept = order[before - before[starts] < keep[sorted_ids]]
         return rows.take(kept), ids[kept]
 
 

@@ -40,7 +40,7 @@ def pair(key: tuple[int, ...] | None = None) -> tuple[Relation, Relation, Scan, 
     """Two relations (a int8 or int4, b text) that tests fill by hand."""
     source = random.Random(0)
     left, right = (relation(name, source, [t.INT4, t.TEXT], key) for name in ("a", "b"))
-    return left, right, *(Scan(r.name, r.schema, r.key) for r in (left, right))
+    return left, right, Scan("a", left.schema, key), Scan("b", right.schema, key)
 
 
 def change(trial: Trial, name: str, *rows: tuple, weight: int = 1) -> None:
