@@ -145,6 +145,9 @@ class Storage:
         stored = self._specs.get(name)
         if stored is not None and stored.same_shape(spec):
             table = load_table(name, spec, stored, self._recovered, self.epoch)
+            if self._undo is not None:
+                # What it was loaded from is let go: it must survive a rollback, even of its drop.
+                self._undo.tables[name] = table
         else:
             table = self._create(name, spec, stale=stored is not None)
         if self._open:
@@ -207,9 +210,7 @@ class Storage:
         self._log.rollback()
         undo = self._undo
         if undo is not None:
-            # A table of before that was first asked for in this epoch keeps its loaded rows.
-            loaded = {n: t for n, t in self._tables.items() if self._specs.get(n) is undo.specs.get(n)}
-            self._tables, self._specs, self.stale = undo.tables | loaded, undo.specs, undo.stale
+            self._tables, self._specs, self.stale = undo.tables, undo.specs, undo.stale
         for table in self._tables.values():
             table.rollback()
         self._open, self._undo = False, None

@@ -88,6 +88,25 @@ def test_rollback_undoes_rows_tables_and_drops(storage: Storage) -> None:
     assert storage.table("t", KEYED) is table
 
 
+def test_a_table_loaded_and_dropped_in_one_epoch_survives_its_rollback(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path / "data")
+    storage.begin()
+    put(storage.table("t", KEYED), a=1)
+    put(storage.table("u", KEYED), b=2)
+    storage.commit({})
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    storage.close()
+    storage = Storage.open(tmp_path / "copy")
+    storage.begin()
+    storage.drop("t")
+    storage.table("u", KEYED)
+    storage.drop("u")
+    storage.rollback()
+    assert rows(storage.table("t", KEYED)) == {1: "a"}
+    assert rows(storage.table("u", KEYED)) == {2: "b"}
+    storage.close()
+
+
 def test_a_dropped_table_is_gone_and_its_name_is_free(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
     storage.begin()
