@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from server_process import ServerProcess
+
+from .server_process import ServerProcess
 
 
 @pytest.fixture

@@ -27,6 +27,20 @@ class ServerProcess:
 
     def start(self) -> None:
         """Starts it and waits until it takes connections."""
+        self._launch()
+        assert self._process is not None and self._process.stdout is not None
+        line = self._process.stdout.readline()
+        found = re.search(r"-p (\d+)", line)
+        assert found, f"the server did not start: {line!r} {self.errors()}"
+        self.port = int(found[1])
+
+    def start_and_kill(self, seconds: float) -> None:
+        """Starts it and kills it after so long, ready or not."""
+        self._launch()
+        time.sleep(seconds)
+        self.kill()
+
+    def _launch(self) -> None:
         command = [sys.executable, "-m", "millpond.server", "serve", "--data", str(self.data)]
         with self._errors.open("a") as errors:
             self._process = subprocess.Popen(
@@ -36,11 +50,6 @@ class ServerProcess:
                 text=True,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        found = re.search(r"-p (\d+)", line)
-        assert found, f"the server did not start: {line!r} {self.errors()}"
-        self.port = int(found[1])
 
     def errors(self) -> str:
         """What it wrote to stderr."""
