@@ -113,6 +113,8 @@ def with_tables(with_: Ast | None, environment: Environment, parent: Scope | Non
             words = f'WITH query name "{name}" specified more than once'
             raise DuplicateAlias(words, position=position_of(table.args["alias"]))
         seen.add(name)
+        later = frozenset(t.args["alias"].name for t in with_.expressions if t.args["alias"].name not in seen)
+        environment = replace(environment, later=later)
         if with_.args.get("recursive") and is_recursive(table.this, name):
             query = translate_recursive(table, environment, parent)
         else:

@@ -185,13 +185,19 @@ def _relation(item: Ast, environment: Environment, around: Surroundings) -> From
     try:
         entry = environment.catalog.resolve(parts, environment.search_path)
     except SqlError as error:
+        if len(parts) == 1 and name in environment.later:
+            error.detail = (
+                f'There is a WITH item named "{name}", '
+                "but it cannot be referenced from this part of the query."
+            )
+            error.hint = "Use WITH RECURSIVE, or re-order the WITH items to remove forward references."
         raise error.at(position) from None
     _check_version(item)
     if isinstance(entry, View):
-        node, types = _view(entry, environment), entry.schema.types
-        return named_part(
-            node, columns_from(entry.schema.names, types), alias, entry.name, schema_name=entry.schema_name
-        )
+        origins = [(entry.oid, i + 1) for i in range(len(entry.schema))]
+        columns = columns_from(entry.schema.names, entry.schema.types, origins)
+        node = _view(entry, environment)
+        return named_part(node, columns, alias, entry.name, schema_name=entry.schema_name)
     if not isinstance(entry, Relation):
         raise WrongObjectType(f'cannot open relation "{name}"', position=position)
     return scan_part(entry, alias)

@@ -29,7 +29,7 @@ from .dml import ConflictAction, TableWrite, WriteKind
 from .insert_literals import literal_rows
 from .rewriting import finish
 from .translate import translate_bound, with_tables
-from .translate_setops import coerced_output, values_node
+from .translate_setops import coerced_output, target_position, values_node
 from .translate_target import (
     assign,
     bind_returning,
@@ -100,7 +100,7 @@ def _given(
     if isinstance(source, exp.Values) and not _decorated(source):
         return _values(statement, source, table, positions, environment, overriding)
     query = translate_bound(source, environment, None, True)
-    _check_count(statement, len(query.types), positions, position_of(source))
+    _check_count(statement, len(query.types), positions, target_position(source, len(positions)))
     positions = positions[: len(query.types)]
     for position in positions:
         check_assignable(table, position, _WORDS, overriding)

@@ -77,16 +77,16 @@ def named_target(ast: Ast, targets: list[Target], words: str) -> int | None:
 
 def ordinal(ast: Ast, targets: list[Target], words: str) -> int | None:
     """The position an integer constant means."""
+    sign, ast = ("-", ast.this) if isinstance(ast, exp.Neg) else ("", ast)
     if not isinstance(ast, (exp.Literal, exp.Null, exp.Boolean)):
         return None
     text = str(ast.this)
     if not isinstance(ast, exp.Literal) or ast.args.get("is_string") or not text.isdigit():
         raise SyntaxFault(f"non-integer constant in {words}", position=position_of(ast))
     shown = [i for i, target in enumerate(targets) if not target.hidden]
-    if not 1 <= int(text) <= len(shown):
-        raise InvalidColumnReference(
-            f"{words} position {text} is not in select list", position=position_of(ast)
-        )
+    if sign or not 1 <= int(text) <= len(shown):
+        words = f"{words} position {sign}{text} is not in select list"
+        raise InvalidColumnReference(words, position=position_of(ast) - len(sign))
     return shown[int(text) - 1]
 
 

@@ -14,7 +14,7 @@ from ..sql.dialect import position_of
 from ..sql.environment import VALUES, Ast, BoundQuery, CommonTable, Environment
 from ..sql.scope import Scope, columns_from
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, InvalidRecursion, SyntaxFault
-from .translate_setops import coerced_output
+from .translate_setops import coerced_output, target_position
 
 _NUMBERS = count(1)
 """Tells the recursive queries of all plans apart."""
@@ -70,5 +70,6 @@ def _coerced_step(
                 f'recursive query "{name}" column {i} has type {want} in non-recursive term '
                 f"but type {have} overall",
                 hint="Cast the output of the non-recursive term to the correct type.",
+                position=target_position(query.this, i - 1),
             )
     return coerced_output(step.node, seed.types, ExpressionBinder(Scope(), environment, VALUES))

@@ -106,13 +106,13 @@ def select_items(binder: ExpressionBinder, item: Ast) -> list[Target]:
     """The output columns that one item of the select list makes (`*` makes many)."""
     if isinstance(item, exp.Star):
         try:
-            return _star(binder.scope.star())
+            return _star(binder, binder.scope.star(), item)
         except SqlError as error:
             raise error.at(position_of(item)) from None
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         table, database = item.args["table"], item.args.get("db")
         schema = database.name if database is not None else ""
-        return _star(binder.scope.item_star(table.name, position_of(item), schema))
+        return _star(binder, binder.scope.item_star(table.name, position_of(item), schema), item)
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Star):
         return _row_star(binder, item)
     value = item.this if isinstance(item, exp.Alias) else item
@@ -121,8 +121,10 @@ def select_items(binder: ExpressionBinder, item: Ast) -> list[Target]:
     return [Target(name, expr, _origin(binder, value, expr), position_of(value))]
 
 
-def _star(columns: list[ScopeColumn]) -> list[Target]:
-    return [Target(column.name, column.expr, column.origin) for column in columns]
+def _star(binder: ExpressionBinder, columns: list[ScopeColumn], item: Ast) -> list[Target]:
+    position = position_of(item)
+    note = binder.environment.note
+    return [Target(column.name, note(column.expr, position), column.origin) for column in columns]
 
 
 def _row_star(binder: ExpressionBinder, item: Ast) -> list[Target]:

@@ -83,20 +83,20 @@ def _common_types(
     for branch, part in zip(branches[1:], asts[1:], strict=True):
         if len(branch.types) != count:
             words = f"each {word} query must have the same number of columns"
-            raise SyntaxFault(words, position=_target_position(part, 0))
+            raise SyntaxFault(words, position=target_position(part, 0))
     types: list[Type] = []
     for i in range(count):
         # As PostgreSQL, pair by pair from the left: a third branch meets the type the first two agreed on.
         agreed = branches[0].types[i]
         for branch, part in zip(branches[1:], asts[1:], strict=True):
-            agreed = common_type([agreed, branch.types[i]], word, _target_position(part, i))
+            agreed = common_type([agreed, branch.types[i]], word, target_position(part, i))
             if agreed.name == "unknown" and not keep_unknown:
                 agreed = TEXT
         types.append(agreed)
     return tuple(types)
 
 
-def _target_position(query: Ast, index: int) -> int:
+def target_position(query: Ast, index: int) -> int:
     """Where output column `index` of a query is written."""
     while isinstance(query, (*SET_OPERATIONS, exp.Subquery)):
         query = query.this

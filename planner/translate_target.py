@@ -30,6 +30,11 @@ from .translate_order import Target
 from .translate_select import select_items
 
 VERBS = {"insert": "insert into", "update": "update", "delete": "delete from"}
+VIEW_HINTS = {
+    "insert": ("inserting into", "INSERT"),
+    "update": ("updating", "UPDATE"),
+    "delete": ("deleting from", "DELETE"),
+}
 REWRITE_HINT = "You will need to rewrite or cast the expression."
 
 
@@ -42,7 +47,12 @@ def target_table(name: st.ObjectName, environment: Environment, verb: str) -> Ta
     if isinstance(entry, Table):
         return entry
     if isinstance(entry, View):
-        raise ObjectNotReady(f'cannot {VERBS[verb]} view "{entry.name}"')
+        participle, event = VIEW_HINTS[verb]
+        raise ObjectNotReady(
+            f'cannot {VERBS[verb]} view "{entry.name}"',
+            hint=f"To enable {participle} the view, provide an INSTEAD OF {event} trigger "
+            f"or an unconditional ON {event} DO INSTEAD rule.",
+        )
     if isinstance(entry, MaterializedView):
         raise WrongObjectType(f'cannot change materialized view "{entry.name}"')
     if isinstance(entry, SystemRelation):

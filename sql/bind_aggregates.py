@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..operators.expr import ColumnRef, Expr, OuterColumn, walk_expr
+from ..operators.expr import Case, ColumnRef, Expr, IsNull, Literal, Or, OuterColumn, walk_expr
 from ..operators.functions.aggregates import AGGREGATES, AggregateFunction
 from ..storage.errors import (
     FeatureNotSupported,
@@ -13,6 +13,7 @@ from ..storage.errors import (
     SyntaxFault,
     WrongObjectType,
 )
+from ..storage.types import BOOL
 from .bind_columns import RowExpr
 from .bind_results import result_type
 from .dialect import FunctionCall
@@ -73,7 +74,7 @@ def choose_aggregate(
     overloads = AGGREGATES[call.name]
     args = binder.bind_all(call.args)
     if call.name == "count" and len(args) == 1 and isinstance(args[0], RowExpr):
-        args = ()
+        args = _counted_row(args[0], call)
     elif not call.star and not args and any(not overload.args for overload in overloads):
         words = f"{call.name}(*) must be used to call a parameterless aggregate function"
         raise WrongObjectType(words, position=call.position)
@@ -84,6 +85,16 @@ def choose_aggregate(
     overloads = [f for f in overloads if f.within_group == (call.within_group is not None)]
     found = resolve_function(call.name, [arg.type for arg in args], overloads, call.position)
     return found.function, coerce_args(binder, args, found.targets, call.position)
+
+
+def _counted_row(row: RowExpr, call: FunctionCall) -> tuple[Expr, ...]:
+    """The arguments of count(row). A row of a FROM item counts unless an outer join made all of it NULL."""
+    if call.distinct:
+        raise FeatureNotSupported("count(DISTINCT row) is not supported", position=call.position)
+    if not row.whole or not row.args:
+        return ()
+    there = Or(tuple(IsNull(column, True) for column in row.args))
+    return (Case((there,), (Literal(True, BOOL),), Literal(None, BOOL), BOOL),)
 
 
 def _refuse_outer(aggregate: AggregateExpr, call: FunctionCall) -> None:

@@ -24,6 +24,8 @@ class RowExpr(Expr):
     args: tuple[Expr, ...]
     names: tuple[str, ...]
     type: Type = RECORD
+    whole: bool = False
+    """A row of a FROM item, which an outer join may have made NULL."""
 
 
 def find_column(binder: ExpressionBinder, ast: Ast) -> tuple[Expr, ScopeColumn] | None:
@@ -61,7 +63,7 @@ def _whole_row(binder: ExpressionBinder, ast: Ast) -> Expr:
         if scope.reachable and items:
             columns = [column for column in items[0].columns if not column.hidden]
             exprs = tuple(outward(column.expr, depth) for column in columns)
-            return RowExpr(exprs, tuple(column.name for column in columns))
+            return RowExpr(exprs, tuple(column.name for column in columns), whole=True)
     raise binder.scope.missing(name, position_of(ast))
 
 
@@ -73,7 +75,8 @@ def _row_of(binder: ExpressionBinder, ast: Ast) -> Expr:
     database = ast.args.get("db")
     schema = database.name if database is not None else ""
     columns = binder.scope.item_star(table.name, position_of(ast), schema)
-    return RowExpr(tuple(column.expr for column in columns), tuple(column.name for column in columns))
+    names = tuple(column.name for column in columns)
+    return RowExpr(tuple(column.expr for column in columns), names, whole=True)
 
 
 def bind_tuple(binder: ExpressionBinder, ast: Ast) -> Expr:

@@ -139,10 +139,11 @@ def bind_similar(binder: ExpressionBinder, ast: Ast) -> Expr:
 
 
 def call_function(binder: ExpressionBinder, name: str, args: tuple[Expr, ...], position: int = 0) -> Expr:
-    """A plain scalar function by name, its arguments bound already."""
+    """The function behind a piece of syntax, its arguments bound already."""
     from ..operators.expr import Call
 
-    found = resolve_function(name, [arg.type for arg in args], SCALARS.get(name, ()), position)
+    types = [arg.type for arg in args]
+    found = resolve_function(name, types, SCALARS.get(name, ()), position, f"pg_catalog.{name}")
     coerced = tuple(
         binder.coerce(arg, target, "implicit", position)
         for arg, target in zip(args, found.targets, strict=True)

@@ -58,7 +58,14 @@ def bind_operator(binder: ExpressionBinder, ast: Ast) -> Expr:
         return number("-" + str(right.this))
     if left is None and symbol == "+" and _is_number(right):
         return binder.bind(right)
-    return call_operator(binder, symbol, binder.bind(left) if left else None, binder.bind(right), position)
+    bound = binder.bind(left) if left else None
+    if isinstance(bound, RowExpr) and isinstance(right, exp.Subquery):
+        from .bind_subqueries import row_of_query
+
+        return call_operator(
+            binder, symbol, bound, row_of_query(binder, right, len(bound.args), position), position
+        )
+    return call_operator(binder, symbol, bound, binder.bind(right), position)
 
 
 def _is_number(ast: Ast) -> bool:

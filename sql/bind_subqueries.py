@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ..operators.expr import Expr, Not, Subquery, SubqueryKind
+from ..operators.expr import ColumnRef, Expr, Not, Subquery, SubqueryKind
+from ..operators.project import Project
 from ..storage.errors import FeatureNotSupported, SyntaxFault
 from ..storage.types import BOOL
 from .bind_columns import RowExpr
@@ -35,6 +36,19 @@ def bind_scalar(binder: ExpressionBinder, ast: Ast) -> Expr:
     if len(query.types) != 1:
         raise SyntaxFault("subquery must return only one column", position=position_of(ast))
     return Subquery(SubqueryKind.SCALAR, query.node, query.types[0])
+
+
+def row_of_query(binder: ExpressionBinder, ast: Ast, count: int, position: int) -> RowExpr:
+    """A subquery of one row and `count` columns as a row value, each column by a subquery of its own."""
+    query = _translate(binder, ast, position)
+    if len(query.types) != count:
+        few = "few" if len(query.types) < count else "many"
+        raise SyntaxFault(f"subquery has too {few} columns", position=position)
+    columns = tuple(
+        Subquery(SubqueryKind.SCALAR, Project(query.node, (ColumnRef(i, type_),), (query.names[i],)), type_)
+        for i, type_ in enumerate(query.types)
+    )
+    return RowExpr(columns, query.names)
 
 
 def bind_exists(binder: ExpressionBinder, ast: Ast) -> Expr:

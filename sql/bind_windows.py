@@ -64,11 +64,11 @@ def _check_place(binder: ExpressionBinder, call: FunctionCall) -> None:
     if binder.in_aggregate:
         words = "aggregate function calls cannot contain window function calls"
         raise GroupingError(words, position=call.position)
-    if binder.in_window:
-        raise WindowingError("window function calls cannot be nested", position=call.position)
     if not binder.clause.windows:
         words = f"window functions are not allowed in {binder.clause.words}"
         raise WindowingError(words, position=call.position)
+    if binder.in_window:
+        raise WindowingError("window function calls cannot be nested", position=call.position)
 
 
 def _check_syntax(call: FunctionCall) -> None:

@@ -82,6 +82,7 @@ class CommonTable:
 class Environment:
     """Shared by all levels of one statement, except `tables` (the WITH queries in sight).
 
+    `later` are the WITH queries that stand behind the one being bound, which it may not read.
     `places` has the position of column references, by identity of the expression, for the errors that
     translation finds later.
     """
@@ -92,6 +93,7 @@ class Environment:
     translate: TranslateSubquery
     for_view: bool = False
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
+    later: frozenset[str] = frozenset()
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict)
 
     def with_table(self, name: str, table: CommonTable) -> Environment:

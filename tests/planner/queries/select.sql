@@ -172,3 +172,68 @@ select bit_and(a), bit_or(a), bool_or(ok), every(ok), stddev_pop(a), var_samp(f)
 select id from t where (a = 0 or (select c = 'one' from u where u.tid = t.id limit 1)) and not exists (select 1 from u where u.tid = t.a and u.f < 0) order by id
 select id from t where (select count(*) from u where u.tid = t.id) > 0 and exists (select 1 from u where u.tid = t.a) order by id
 select id from t where (a = 0 or (select count(*) from u where u.tid = t.id) > 0) and exists (select 1 from u where u.tid = t.a) order by id
+select t.id, x.v from t, lateral (values (t.a), (t.id)) x(v) order by 1, 2
+select t.id, x.k, x.v from t cross join lateral (values ('a', t.a), ('id', t.id)) x(k, v) order by 1, 2
+select a, count(*) from t group by a having count(*) > (select avg(c) from (select count(*) c from t group by a) q) order by 1
+select id from t order by row_number() over (order by id desc)
+select unnest(arr) x from t order by x
+select distinct unnest(arr) % 2 from t order by 1
+select unnest(arr) + 1, id from t where id = 1
+select id, coalesce((select count(*) from u where u.tid = t.id group by u.tid), 0) from t order by id
+select case when exists (select 1 from u where u.tid = t.id) then (select min(c) from u where u.tid = t.id) else 'none' end from t order by id
+select (a, b) = (select 1, 'x') from t order by id
+select id from t where (a, b) = (select a, b from t x where x.id = 2) order by id
+select id from t where a in (values (1), (3)) order by id
+select sum(x) from (select distinct a x from t) q
+select t.a, count(u.*) from t left join u on u.tid = t.id group by t.a order by 1
+select max(id) - (select min(id) from t) from t
+select * from (select id, row_number() over (partition by a order by id desc) rn from t) q where rn = 1 order by id
+select a, b, count(*) from t group by a, b having (select count(*) from u where u.tid = t.a) > 0 order by 1, 2
+select x.a, y.a from (select a from t where id < 3) x full join (select a from t where id > 2) y on x.a = y.a order by 1, 2
+select t.id from t left join u on u.tid = t.id and u.c like 'o%' where u.id is null or t.a > 2 order by 1
+select count(*) from t, u, w where t.id = u.tid and w.k = t.id
+select t.id, (select string_agg(c, ',' order by c) from u where u.tid = t.id) from t order by 1
+select t.id, (select u.c from u where u.tid = t.id order by u.f desc limit 1) from t order by 1
+select t.id, x.c, x.rn from t join lateral (select c, row_number() over (order by f) rn from u where u.tid = t.id) x on x.rn = 1 order by 1
+select t.id, z.s from t, lateral (select sum(y.f) s from (select f from u where u.tid = t.id union all select f from u where u.tid = t.a) y) z order by 1
+select o.a, (select count(*) from (select distinct tid from u where u.tid >= o.a) q) from t o order by o.id
+select id, (select (select count(*) from w where w.k = u.tid and w.a = t.a) from u where u.tid = t.id limit 1) from t order by id
+select id from t where a = any (select tid from u where u.s = t.a) order by id
+select id from t where a <> all (select tid from u where tid is not null) order by id
+select id from t where not (a in (select tid from u where u.id > t.id)) order by id
+select a from t where a is not null group by a having bool_and(exists (select 1 from u where u.tid = t.id)) order by a
+select sum((select count(*) from u where u.tid = t.id)) from t
+select a, sum((select count(*) from u where u.tid = t.id)) from t group by a order by a
+select a, array_agg((select max(c) from u where u.tid = t.id) order by id) from t group by a order by a
+select id, sum(a) over (order by (select count(*) from u where u.tid = t.id), id) from t order by id
+select (select a from t where id = 1) + (select a from t where id = 3)
+select * from generate_series(1, (select max(a) from t)) g
+select t.id, g.n from t left join lateral generate_series(1, t.a) g(n) on g.n > 1 order by 1, 2
+select t.id, x from t cross join lateral unnest(array[t.a, t.id]) x order by 1, 2
+select id from t where id in (select tid from u union select k from w where a > 1) order by id
+select id from t where exists (select 1 from u where u.tid = t.id union all select 1 from w where w.k = t.id) order by id
+select id from t where exists (select tid from u where u.tid = t.id group by tid having count(*) > 1) order by id
+select id from t where exists (select count(*) from u where u.tid = t.id) order by id
+select id, array(select x from unnest(t.arr) x where x > 1 order by x) from t order by id
+select id, (select sum(x) from unnest(t.arr) x) from t order by id
+select id, (select array_agg(x || 'q') from unnest(t.arr) with ordinality u(x, o) where o > 1) from t order by id
+with x as (select id, a from t where a is not null) select x.id, (select count(*) from x y where y.a = x.a) from x order by 1
+select id, exists (with q as (select tid from u where u.tid = t.id) select * from q) from t order by id
+select b, min(id) from t group by b having min(id) in (select tid from u) order by 1
+select distinct on (u.tid) u.tid, t.b, u.c from u left join t on t.id = u.tid order by u.tid, u.c desc
+select tid, count(*) from u group by tid order by count(*) desc, tid nulls first
+select count(*), t.a from t group by t.a order by 2 nulls first
+select id, lag(id) over w, lead(id, 1, 0) over w, first_value(b) over w, sum(a) over (partition by b order by id rows 1 preceding) from t window w as (partition by a order by id) order by id
+select a, rank() over (order by count(*) desc), sum(sum(id)) over () from t group by a order by a
+select id, count(*) filter (where ok) over (partition by a) from t order by id
+select e.m, e.at, extract(epoch from at) from e order by 1, 2
+select n, sum(n) over (order by id) from t order by id
+select n::int, n::float8, n::text, (n * 1.5)::numeric(10,1) from t order by id
+select a::bool, ok::int, ok::text, '1' || a from t order by id
+select avg(a), avg(n), sum(f), avg(f) from t, u
+select min(ts), max(ts), max(b), min(n) from t
+select a/2.0, a%2, -a, abs(n), round(n), ceil(n), floor(n) from t order by id
+select ts - '2020-01-01', ts + '1 day', ts - interval '1 h', ts > '2020-01-01' from t order by id
+select d + 1, d - '2020-01-01'::date, d::timestamp, d = '2020-01-01' from u order by id, d
+select * from t t1 join t t2 using (id) join t t3 using (id) where t1.id < 3 order by id
+select t1.id from t t1 natural join t t2 order by 1

@@ -180,3 +180,163 @@ select a ~ b from t
 select b @> 'x' from t
 select percentile_cont(0.5) from t
 select sum(a) within group (order by b) from t
+select (a, b) = (select 1) from t
+select (a, b) = (select 1, 2, 3) from t
+select * from t where row_number() over () = 1
+select a from t group by row_number() over ()
+select a from t having row_number() over () > 1
+select sum(a) over (order by sum(a) over ()) from t
+select sum(sum(a) over ()) from t
+select * from t join u on sum(a) = 1
+select * from generate_series(1, sum(1))
+select * from t limit sum(1)
+insert into t (id) values (sum(1))
+insert into t (id) values (row_number() over ())
+update t set a = row_number() over ()
+delete from t where row_number() over () = 1
+delete from t returning sum(a)
+select coalesce(unnest(arr), 1) from t
+select sum(unnest(arr)) from t
+select * from t join u on unnest(arr) = 1
+select a from t having unnest(arr) = 1
+select a, b from t group by rollup (a)
+select grouping(a) from t
+select grouping(id) from t group by a
+select a from t group by cube (a, zz)
+select t.a from t group by grouping sets ((b), ())
+select *, count(*) from t
+select * from t group by a
+select a + b from t group by a
+select a + 1 from t group by a + 2
+select sum(a), b from t group by a order by b
+select a from t group by a order by b
+select a from t group by a having b = 'x'
+select distinct on (a, zz) a from t
+select distinct on (1, 2) a from t
+select a from t order by 0
+select a from t order by -1 desc nulls last, zz
+select a from t order by 1.5
+select a from t order by null
+select a from t group by 'x'
+select a x, b y from t order by x + y
+select max(a) from t order by a
+select u.zz from t, u
+select v.a from t v, u where t.a = 1
+select a from t where exists (select zz from u)
+select a from t where exists (select 1 from u where u.zz = t.a)
+select a from t where exists (select 1 from u where q.a = 1)
+select id from t, u
+select * from t, u where id = 1
+select t.id from t, u where b = c and id = 1
+select a from t union select a from nosuch
+select a from t union all select b from t union all select c from u
+select a, b from t intersect select a from t
+select 1 union select 'x'
+select 1 union all select true
+values (1, 2), (3, 4, 5)
+select * from (values (1, 'x'), ('y', 2)) v
+select array[1, 'x']
+select array[1, true]
+select 1 = 'x'
+select 1 + 'x'
+select 'x' + 'y'
+select 1 + true
+select true + true
+select - 'x'
+select not 'x'
+select a between 'x' and b from t
+select a is distinct from b from t
+select (a, b) = (1, 2) from t
+select (a, b) in ((1, 2)) from t
+select (a, b) in ((1, 'x'), (1)) from t
+select a in (b) from t
+select a = any('{x}') from t
+select a = any(array['x']) from t
+select 1 like 'x'
+select b similar to 1 from t
+select b like 'x' escape 1 from t
+select cast(a as nosuch) from t
+select cast(a as varchar(0)) from t
+select cast(a as numeric(0)) from t
+select cast(a as int(3)) from t
+select a::date from t
+select ok::numeric from t
+select ts::int from t
+select j::int[] from t
+select 'x'::date
+select '2020-13-01'::date
+select '1.5'::int
+select '99999999999'::int
+select 300000::int2
+select 'x'::bool
+select '{1'::int[]
+select '{"a"'::jsonb
+select lower(b, b) from t
+select coalesce() from t
+select nullif(1) from t
+select nullif(1, 'x')
+select greatest(1, 'x')
+select greatest(1, true)
+select sum(1, 2)
+select count(1, 2)
+select avg(b) from t
+select sum(ok) from t
+select string_agg(b) from t
+select string_agg(a, ',') from t
+select array_length(a, 1) from t
+select extract(foo from ts) from t
+select current_timestamp(1.5)
+select lag(a, 'x') over () from t
+select lag(a, 1, b) over () from t
+select ntile(b) over () from t
+select sum(a) over (rows between 1 following and 1 preceding) from t
+select sum(a) over (rows b preceding) from t
+select rank() over (order by zz) from t
+select rank() filter (where ok) over () from t
+select * from t as x(p, q, r, s, u, v, w, y, z)
+select * from t left join lateral (select u.c from u where u.tid = t.id and q.x = 1) x on true
+select * from t full join lateral (select t.a) x on true
+select * from t right join unnest(t.arr) x on true
+select * from t join (select t.a) x on true
+select * from (select u.a) x, u
+with x as (select 1 as a) select b from x
+with x as (select * from y), y as (select 1) select * from x
+with recursive x as (select 1 union all select n from x) select * from x
+with recursive x as (select * from x) select * from x
+with recursive x as (select 1 as n union all select n + 1.5 from x) select * from x
+with recursive x as (select n from x union all select 1) select * from x
+insert into t (id, a) values (1, (select 1, 2))
+insert into t select 1, 2, 3, 4, 5, 6, 7, 8, 9
+insert into t (id, b) select a, ok from t
+insert into t (id, ts) values (1, 'x')
+insert into t (id, ts) values (1, 5)
+insert into t (id, arr) values (1, array['x'])
+insert into t (id, ok) values (1, 1)
+insert into t values (1, 2, 'x') returning t.zz
+insert into t values (1, 2, 'x') returning q.id
+insert into t as q values (1) returning t.id
+insert into t (id) values (1), (2, 3)
+insert into vv values (1, 2)
+insert into t (id) values (1) on conflict (id) do update set a = c
+insert into t (id) values (1) on conflict (id) do update set a = excluded.zz
+insert into t (id) values (1) on conflict (id) do update set a = 'x'
+insert into t (id) values (1) on conflict (id) do update set a = true
+update t set a = (select 1, 2)
+update t set (a, b) = 1
+update t set a = u.s
+update t set a = excluded.a
+update t set ts = 5
+update vv set a = 1
+update t as q set a = t.a + 1
+update t set a = 1 from u where t.id = u.zz
+delete from t as q where t.id = 1
+delete from t using u where id = 1
+delete from vv
+select $1::int + $1::text
+select $1 = $2
+select $1 between $2 and $3
+select sum($1)
+select lower($1), $1 + 1
+select array[$1, $2]
+select case when $1 then 1 end
+select 1 limit $1::text
