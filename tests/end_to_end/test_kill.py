@@ -61,13 +61,14 @@ class Load(threading.Thread):
 
 def check(server: ServerProcess, loads: list[Load]) -> None:
     """Every acknowledged row is there once and every view equals its query, at one moment."""
+    acknowledged = [load.acknowledged.copy() for load in loads]
     with server.connect(autocommit=False) as connection:
         found = dict(connection.execute("SELECT id, amount FROM entry").fetchall())
         for name, query in EQUAL.items():
             view = sorted(map(repr, connection.execute(f"SELECT * FROM {name}").fetchall()))
             assert view == sorted(map(repr, connection.execute(query).fetchall())), name
-    for load in loads:
-        lost = {i: a for i, a in load.acknowledged.copy().items() if found.get(i) != a}
+    for before in acknowledged:
+        lost = {i: a for i, a in before.items() if found.get(i) != a}
         assert not lost, f"{len(lost)} acknowledged rows are lost: {sorted(lost)[:3]}"
     known = {i for load in loads for i in (*load.acknowledged.copy(), *load.unknown.copy())}
     assert set(found) <= known | {load._next for load in loads}

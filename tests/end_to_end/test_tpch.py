@@ -21,10 +21,10 @@ KEYS = {
 KEYS["lineitem"] = ["l_orderkey", "l_linenumber"]
 CHANGED = {
     "region": "r_comment = r_comment || 'x'",
-    "nation": "n_regionkey = (n_regionkey + 1) % 5",
-    "supplier": "s_nationkey = (s_nationkey + 7) % 25",
+    "nation": "n_regionkey = (n_regionkey + 1) %% 5",
+    "supplier": "s_nationkey = (s_nationkey + 7) %% 25",
     "customer": "c_mktsegment = CASE WHEN c_mktsegment = 'BUILDING' THEN 'MACHINERY' ELSE 'BUILDING' END",
-    "part": "p_type = CASE WHEN p_type LIKE 'PROMO%' THEN 'ECONOMY TIN' ELSE 'PROMO TIN' END",
+    "part": "p_type = CASE WHEN p_type LIKE 'PROMO%%' THEN 'ECONOMY TIN' ELSE 'PROMO TIN' END",
     "orders": "o_orderdate = o_orderdate - 30, o_custkey = o_custkey + 1",
     "lineitem": "l_discount = 0.06, l_shipdate = l_shipdate + 15, l_quantity = l_quantity + 1",
 }
