@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import kernels, kernels_keys
-from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, from_bytes, is_bytes, validity
+from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, is_bytes, validity
 from .keyvalues import jsonb_bytes, list_bytes
 from .types import Type
 
@@ -396,9 +396,3 @@ def group_ids(keys: Keys) -> tuple[Int64Array, Int64Array]:
     slots = np.zeros(keys.length * 2 + 1, np.uint64)
     groups = kernels.group_keys(keys.data, keys.offsets, keys.width, slots, ids, first)
     return ids, first[:groups].copy() if groups * 2 < keys.length else first[:groups]
-
-
-def key_array(keys: Keys) -> pa.Array:
-    """The keys as an Arrow binary array (at most 2 GiB), for storing them in a column."""
-    offsets = np.arange(keys.length + 1) * keys.width if keys.width else keys.offsets
-    return from_bytes(pa.binary(), offsets.astype(np.int32), keys.data)

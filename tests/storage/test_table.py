@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from millpond.storage import columns as columns_module
 from millpond.storage import table as table_module
-from millpond.storage.errors import InternalError
+from millpond.storage.errors import InternalError, ProgramLimitExceeded
 from millpond.storage.schema import Schema
 from millpond.storage.table import StateTable, TableSnapshot, TableSpec
 from millpond.storage.types import (
@@ -441,6 +442,31 @@ def test_deleting_twice_is_refused() -> None:
         table.delete(np.array([0]))
     table.rollback()
     assert len(table) == 2
+
+
+def test_a_key_twice_in_one_restore_is_refused() -> None:
+    table = StateTable("pairs", PAIR)
+    with pytest.raises(InternalError, match="twice"):
+        table.restore([ints(1, 2, 1), ints(5, 6, 7)], None, 3)
+    assert len(table) == len(table.snapshot()) == 0
+
+
+def test_a_full_text_column_is_an_error_that_rolls_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = TableSpec(Schema.of(k=INT8, a=TEXT, b=TEXT), (0,), ((1,),))
+    table, row = StateTable("t", spec), [ints(1), pa.array(["ab"]), pa.array(["cd"])]
+    table.begin(1)
+    table.upsert(row)
+    table.commit()
+    table.begin(2)
+    monkeypatch.setattr(columns_module, "TEXT_BYTES_MAX", 6)
+    with pytest.raises(ProgramLimitExceeded):
+        table.upsert([ints(2), pa.array(["ef"]), pa.array(["too long"])])
+    table.rollback()
+    table.begin(2)
+    table.upsert([ints(3), pa.array(["gh"]), pa.array(["ij"])])
+    table.commit()
+    assert [c.to_pylist() for c in table.scan()[0]] == [[1, 3], ["ab", "gh"], ["cd", "ij"]]
+    assert table.matches(0, [pa.array(["ef", "gh"])])[0].tolist() == [1]
 
 
 def test_an_untouched_epoch_moves_the_snapshot_on_without_copying() -> None:
