@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,7 +75,8 @@ def aggregate_function(name: str, *types: Type) -> AggregateFunction:
         wanted = [arg.name for arg in function.args]
         fits = zip(wanted, types, strict=False)
         if len(wanted) == len(types) and all(
-            w == x.name or w in ("any", "anyelement") or (w == "anyarray" and x.element) for w, x in fits
+            w == x.name or w in ("any", "anyelement", "anynonarray") or (w == "anyarray" and x.element)
+            for w, x in fits
         ):
             return function
     raise KeyError((name, types))
@@ -210,10 +212,43 @@ def failing_group(r: dict[str, Scan]) -> Node:
     return Aggregate(a, (operator("/", number(10), column(a, 0)),), (call("count"),), ("q",))
 
 
-def failing_sum(r: dict[str, Scan]) -> Node:
-    """bigint out of range in some groups: sums of 2^31 − 1 weigh too little, so by bigint casts."""
+def bits(r: dict[str, Scan]) -> Node:
     a = r["r"]
     return group(a, (0,), call("sum", column(a, 1)), call("bit_or", column(a, 1)))
+
+
+def lists(r: dict[str, Scan]) -> Aggregate:
+    """Aggregates over the ordered values of a group."""
+    a = r["r"]
+    comma = Literal(",", t.TEXT)
+    half, double = Literal(0.5, t.FLOAT8), Cast(column(a, 0), t.FLOAT8)
+    latest_first = (SortKey(1, True, True), SortKey(0))
+    return group(
+        a,
+        (0,),
+        call("string_agg", column(a, 2), comma, order=latest_first),
+        call("string_agg", column(a, 2), comma, distinct=True),
+        call("array_agg", column(a, 1)),
+        call("array_agg", column(a, 2), order=(SortKey(1, False, True),), filter=positive(a, 1)),
+        call("percentile_cont", half, double),
+        call("percentile_disc", half, column(a, 1)),
+        call("mode", column(a, 2)),
+    )
+
+
+def statistics(r: dict[str, Scan]) -> Aggregate:
+    a = r["r"]
+    double = Cast(column(a, 0), t.FLOAT8)
+    calls = [call(name, column(a, 0)) for name in ("stddev", "var_pop")]
+    return group(a, (2,), *calls, call("variance", double, distinct=True), call("corr", double, double))
+
+
+def windowed_lists(r: dict[str, Scan]) -> Node:
+    a = r["k"]
+    comma = Literal(",", t.TEXT)
+    running = over("string_agg", column(a, 2), comma)
+    sliding = over("array_agg", column(a, 1), frame=frame("rows", -1, 1), filter=positive(a, 1))
+    return Window(a, (2,), (SortKey(0),), (running, sliding, over("stddev", column(a, 1))))
 
 
 def chained(r: dict[str, Scan]) -> Node:
@@ -375,7 +410,11 @@ EXAMPLES: dict[str, Builder] = {
     "aggregate failing": failing_group,
     "aggregate two keys": lambda r: group(r["r"], (0, 2), call("count")),
     "aggregate no calls": lambda r: group(r["r"], (0, 2)),
-    "aggregate of lists": failing_sum,
+    "aggregate bits": bits,
+    "aggregate lists": lists,
+    "aggregate lists grand": lambda r: replace(lists(r), groups=(), names=()),
+    "aggregate statistics": statistics,
+    "window lists": windowed_lists,
     "aggregate of aggregate": lambda r: group(linear(r), (1,), call("sum", ColumnRef(2, t.INT8))),
     "minimum joined back": chained,
     "self join": self_join,

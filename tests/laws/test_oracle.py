@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 
 import psycopg
@@ -29,6 +30,7 @@ from .examples import (
     group,
     joined_condition,
     joined_unequal,
+    lists,
     number,
     operator,
     over,
@@ -36,6 +38,8 @@ from .examples import (
     relations,
     scans,
     sides,
+    statistics,
+    windowed_lists,
 )
 from .relations import Relation
 
@@ -137,6 +141,28 @@ def test_aggregates(postgres: psycopg.Connection, seed: int) -> None:
     check(postgres, inputs, Aggregate(nothing, (), calls), f"SELECT {listed} FROM r WHERE false")
     guarded = group(a, (2,), call("sum", operator("/", number(100), c0), filter=positive(a, 0)))
     check(postgres, inputs, guarded, "SELECT c2, sum(100 / c0) FILTER (WHERE c0 > 0) FROM r GROUP BY c2")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ordered_aggregates(postgres: psycopg.Connection, seed: int) -> None:
+    inputs = loaded(postgres, seed)
+    r = scans(inputs)
+    ordered = "ORDER BY c1 DESC NULLS FIRST, c0, c2"
+    query = f"""SELECT c0, string_agg(c2, ',' {ordered}), string_agg(DISTINCT c2, ','),
+        array_agg(c1 ORDER BY c1), array_agg(c2 ORDER BY c1 NULLS FIRST, c2) FILTER (WHERE c1 > 0),
+        percentile_cont(0.5) WITHIN GROUP (ORDER BY c0::float8),
+        percentile_disc(0.5) WITHIN GROUP (ORDER BY c1), mode() WITHIN GROUP (ORDER BY c2)
+        FROM r GROUP BY c0"""
+    check(postgres, inputs, lists(r), query)
+    # Only those over integers: a variance of floats is exact here and rounds otherwise in PostgreSQL.
+    whole = statistics(r)
+    query = "SELECT c2, stddev(c0), var_pop(c0) FROM r GROUP BY c2"
+    check(postgres, inputs, replace(whole, calls=whole.calls[:2]), query)
+    running = """SELECT *, string_agg(c2, ',') OVER w,
+        array_agg(c1) FILTER (WHERE c1 > 0) OVER (w ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING),
+        stddev(c1) OVER w
+        FROM k WINDOW w AS (PARTITION BY c2 ORDER BY c0)"""
+    check(postgres, inputs, windowed_lists(r), running)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
