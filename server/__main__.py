@@ -24,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="millpond", description="A streaming SQL database you talk to with psql.")
+    parser = argparse.ArgumentParser(
+        prog="millpond", description="A streaming SQL database you talk to with psql."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="run a server")
     add_options(serve)

@@ -144,8 +144,12 @@ class Backend(Protocol):
         """Parses, binds and plans one statement. `None` leaves a parameter's type to inference."""
         ...
 
-    def execute(self, prepared: Prepared, values: Sequence[pa.Array] = ()) -> Result | Future[Result]:
+    def execute(
+        self, prepared: Prepared, values: Sequence[pa.Array] = (), alone: bool = False
+    ) -> Result | Future[Result]:
         """Runs it with parameter values (arrays of length 1 of `parameter_types`).
+
+        `alone`: `sync` will follow at once, so outside a block a write may commit by itself.
 
         Raises SqlError; inside a transaction block the status is then FAILED.
         """

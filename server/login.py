@@ -40,7 +40,7 @@ class Login:
     `enter` gets the session that takes over."""
 
     __slots__ = ("_address", "_admit", "_encrypted", "_enter", "_exchange", "_gate", "_key", "_parameters",
-                 "out", "phase")  # fmt: skip
+                 "out", "phase", "sync_follows")  # fmt: skip
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Login:
         enter: Callable[[Session], None],
     ) -> None:
         self.phase = Phase.STARTUP
+        self.sync_follows = False
         self.out = out
         self._gate = gate
         self._address = address

@@ -52,10 +52,11 @@ class Session:
     """The speaker of a connection that has logged in."""
 
     __slots__ = ("_backend", "_copy", "_extended", "_interrupted", "_portals", "_rowing", "_statements",
-                 "_unconfirmed", "out", "phase")  # fmt: skip
+                 "_unconfirmed", "out", "phase", "sync_follows")  # fmt: skip
 
     def __init__(self, backend: Backend, out: list[bytes]) -> None:
         self.phase = Phase.READY
+        self.sync_follows = False
         self.out = out
         self._backend = backend
         self._statements: dict[str, Statement] = {}
@@ -83,7 +84,8 @@ class Session:
     def _script(self, text: str) -> Steps:
         position = 0
         answered = False
-        for part in self._backend.split(text):
+        parts = self._backend.split(text)
+        for number, part in enumerate(parts, 1):
             offset = max(text.find(part, position), position)
             position = offset + len(part)
             try:
@@ -91,7 +93,7 @@ class Session:
                 if prepared.empty:
                     continue
                 answered = True
-                yield from self._simple_statement(prepared)
+                yield from self._simple_statement(prepared, alone=number == len(parts))
             except SqlError as error:
                 if error.position:
                     error.position += offset
@@ -99,10 +101,10 @@ class Session:
         if not answered:
             self.out.append(messages.EMPTY_QUERY)
 
-    def _simple_statement(self, prepared: Prepared) -> Steps:
+    def _simple_statement(self, prepared: Prepared, alone: bool) -> Steps:
         if prepared.parameter_types:
             raise UndefinedParameter("there is no parameter $1")
-        outcome = self._backend.execute(prepared)
+        outcome = self._backend.execute(prepared, (), alone)
         result = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
         statement = Statement("", prepared)
         portal = Portal(statement, (), ())
@@ -171,7 +173,7 @@ class Session:
         if portal.statement.prepared.empty:
             self.out.append(messages.EMPTY_QUERY)
             return None
-        outcome = self._backend.execute(portal.statement.prepared, portal.values)
+        outcome = self._backend.execute(portal.statement.prepared, portal.values, self.sync_follows)
         if isinstance(outcome, Future):
             return self._execute_later(portal, outcome, rows_max)
         portal.start(outcome)

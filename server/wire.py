@@ -87,6 +87,8 @@ class Speaker(Protocol):
     """One side's handling of messages; its methods are named in `TRANSITIONS`."""
 
     phase: Phase
+    sync_follows: bool
+    """Whether the message being handled, an Execute, has its Sync right behind it."""
 
     def failed(self, error: SqlError) -> None:
         """Answers an error raised by a handler or by its steps."""
@@ -104,6 +106,8 @@ class Speaker(Protocol):
         """The connection is gone."""
         ...
 
+
+EXECUTE, SYNC = ord("E"), ord("S")
 
 Handler = Callable[[Any, bytes], "Steps | None"]
 _handlers_of: dict[type, dict[Phase, dict[int, Handler]]] = {}
@@ -219,6 +223,8 @@ class Wire:
         if isinstance(buffer, bytearray):
             self._buffer = buffer = bytes(buffer)
         self._position = end
+        if kind == EXECUTE:
+            speaker.sync_follows = len(buffer) > end and buffer[end] == SYNC
         self._steps = handler(speaker, buffer[begin:end]) or self._steps
         return True
 

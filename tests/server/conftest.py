@@ -123,7 +123,9 @@ class FakeBackend:
             return FakePrepared(text, (), NUMBER_AND_NAME)
         return FakePrepared(text)
 
-    def execute(self, prepared: Prepared, values: Sequence[pa.Array] = ()) -> Result | Future[Result]:
+    def execute(
+        self, prepared: Prepared, values: Sequence[pa.Array] = (), alone: bool = False
+    ) -> Result | Future[Result]:
         assert isinstance(prepared, FakePrepared)
         word, *rest = prepared.text.split()
         if self.status is TransactionStatus.FAILED and word not in ("rollback", "commit"):
