@@ -27,7 +27,7 @@ class Config:
     data: str = _setting("millpond-data", "directory of state and log")  # pyright: ignore[reportAssignmentType]
     log: str = _setting("", "directory of the changelog, DATA/log when empty")  # pyright: ignore[reportAssignmentType]
     listen: str = _setting("127.0.0.1:7432", "HOST:PORT to serve on")  # pyright: ignore[reportAssignmentType]
-    users: str = _setting("", "file of 'user:password' or 'user:SCRAM verifier' lines; empty trusts everyone")  # pyright: ignore[reportAssignmentType]
+    users: str = _setting("", "file of user:password or user:verifier lines; empty trusts local clients")  # pyright: ignore[reportAssignmentType]
     tls_certificate: str = _setting("", "certificate file (PEM); with it TLS is offered")  # pyright: ignore[reportAssignmentType]
     tls_key: str = _setting("", "private key file (PEM) of the certificate")  # pyright: ignore[reportAssignmentType]
     max_connections: int = _setting(500, "connections beyond this are refused (53300)")  # pyright: ignore[reportAssignmentType]
