@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .changelog import Rows, StoredSpec, rows_frames
-from .log import Frame, FrameKind, LogDamaged, LogTruncated, Position
+from .log import Frame, FrameKind, Position
 from .log_files import FileLog, disk_error
 from .mirror import Mirror
 from .replay import follow
@@ -77,7 +77,8 @@ class Checkpointer:
             self.error = None
         except OSError as error:
             self.error = disk_error(error, "write a checkpoint")
-        except (LogDamaged, LogTruncated) as error:
+        except Exception as error:
+            # Whatever it was: the engine must hear of it, and the thread has nobody else to tell.
             self.error = error
 
     def _catch_up(self, end: Position) -> None:

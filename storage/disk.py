@@ -54,7 +54,7 @@ class Disk(Protocol):
     """A file system."""
 
     def make_folder(self, folder: Path) -> None:
-        """Creates the folder and its parents; fine when it exists."""
+        """Creates the folder and its parents, durably; fine when it exists."""
         ...
 
     def names(self, folder: Path) -> list[str]:
@@ -138,7 +138,10 @@ class RealDisk:
     """The machine's own file system."""
 
     def make_folder(self, folder: Path) -> None:
+        missing = [one for one in (folder, *folder.parents) if not one.exists()]
         folder.mkdir(parents=True, exist_ok=True)
+        for one in missing:
+            self.sync_folder(one.parent)
 
     def names(self, folder: Path) -> list[str]:
         try:

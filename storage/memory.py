@@ -19,6 +19,7 @@ class MemoryStore:
         self.batches = [] if durable is None else durable
         self.flushed = len(self.batches)
         self._rows: dict[bytes, bytes] = {}
+        self._sorted: list[bytes] | None = None
         for batch in self.batches:
             self._apply(batch)
 
@@ -30,7 +31,9 @@ class MemoryStore:
         return (found[i : i + chunk] for i in range(0, len(found), chunk))
 
     def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
-        keys = sorted(self._rows)
+        if self._sorted is None:
+            self._sorted = sorted(self._rows)
+        keys = self._sorted
         return [(key, self._rows[key]) for key in keys[bisect_left(keys, low) : bisect_left(keys, high)]]
 
     def write(self, batch: StoreBatch) -> None:
@@ -52,8 +55,9 @@ class MemoryStore:
 
     def _apply(self, batch: StoreBatch) -> None:
         for low, high in batch.ranges:
-            for key, _ in self.items(low, high):
+            for key in [key for key in self._rows if low <= key < high]:
                 del self._rows[key]
+        self._sorted = None
         for key in batch.deletes:
             self._rows.pop(key, None)
         self._rows.update(zip(batch.keys, batch.values, strict=True))

@@ -193,10 +193,18 @@ class FakeDisk:
             after.name_changes = [(p, i and twins.get(id(i), i)) for p, i in self.name_changes]
         return after
 
+    def at_rest(self) -> FakeDisk:
+        """A copy of all there is, everything on it durable."""
+        copy = FakeDisk(self.random)
+        copy.names_cached = {path: Inode(bytes(inode.cached)) for path, inode in self.names_cached.items()}
+        copy.names_durable = dict(copy.names_cached)
+        return copy
+
     def flip(self, path: Path, offset: int, bit: int) -> None:
-        """Changes one bit for good."""
-        for content in (self.names_cached[path].cached, self.names_cached[path].durable):
-            content[offset] ^= 1 << bit
+        """Changes one bit of a disk at rest."""
+        inode = self.names_cached[path]
+        inode.cached[offset] ^= 1 << bit
+        inode.durable = bytearray(inode.cached)
 
     # The interface of `Disk`.
 

@@ -9,7 +9,11 @@ import os
 
 import pytest
 
-from .world import World
+from millpond.storage.errors import StartupError
+from millpond.storage.log import LogDamaged
+
+from .fake_disk import FakeDisk
+from .world import LOG, World
 
 FIRST, LAST = (int(part) for part in os.environ.get("MILLPOND_SEEDS", "0:320").split(":"))
 GROUPS = 8
@@ -46,3 +50,34 @@ def test_nothing_committed_is_lost_and_nothing_is_half_there(group: int, faults:
     if LAST - FIRST >= 320:
         # The runs did what they are for.
         assert crashes > 20 and epochs > 100
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_a_flipped_bit_is_noticed_or_does_no_harm(group: int) -> None:
+    noticed = 0
+    for seed in range(FIRST + group, LAST, GROUPS * 2):
+        world = run(seed, faults=False, lives=2)
+        random = world.random
+        for _ in range(4):
+            disk = world.disk.at_rest()
+            path = LOG / random.choice([n for n in disk.names(LOG) if n != "LOCK"])
+            size = disk.open(path).size()
+            if size:
+                disk.flip(path, random.randrange(size), random.randrange(8))
+            noticed += opens_right_or_not_at_all(world, disk, seed)
+    assert noticed or LAST - FIRST < 320
+
+
+def opens_right_or_not_at_all(world: World, disk: FakeDisk, seed: int) -> bool:
+    """Whether the damage was noticed; never may it be read."""
+    sound, world.disk = world.disk, disk
+    try:
+        world.check(world.open())
+    except (StartupError, LogDamaged):
+        return True
+    except BaseException:
+        print(f"seed {seed}")
+        raise
+    finally:
+        world.disk = sound
+    return False

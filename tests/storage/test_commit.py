@@ -130,6 +130,28 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(tmp_path: Path) -> None:
         storage.close()
 
 
+def test_a_new_table_does_not_find_the_rows_of_a_dropped_one(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path / "data")
+    storage.begin()
+    put(storage.table("t", KEYED), a=1)
+    storage.commit({})
+    storage.checkpoint(wait=True)
+    storage.begin()
+    storage.drop("t")
+    storage.commit({})
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    storage.close()
+    storage = Storage.open(tmp_path / "copy")
+    storage.begin()
+    put(storage.table("u", KEYED), b=2)
+    storage.commit({})
+    shutil.copytree(tmp_path / "copy", tmp_path / "copy of copy")
+    storage.close()
+    storage = Storage.open(tmp_path / "copy of copy")
+    assert rows(storage.table("u", KEYED)) == {2: "b"}
+    storage.close()
+
+
 def test_sources_are_merged_and_forgotten(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
     for offsets in ({"a": b"1", "b": b"1"}, {"a": b"2"}, {}, {"b": b""}):
