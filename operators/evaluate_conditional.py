@@ -123,7 +123,8 @@ def _elsewhere(
         return pa.repeat(_BOOLEANS[neutral], length)
     part = evaluate_some(arg, columns, open_rows, context)
     return spread(
-        [(open_rows, part), (np.flatnonzero(settled), pa.repeat(_BOOLEANS[neutral], int(settled.sum())))], length
+        [(open_rows, part), (np.flatnonzero(settled), pa.repeat(_BOOLEANS[neutral], int(settled.sum())))],
+        length,
     )
 
 

@@ -117,13 +117,15 @@ for _type in (t.FLOAT8, t.INTERVAL):
     )  # fmt: skip
 register(
     AggregateFunction(
-        "percentile_disc", (t.FLOAT8, Type("anyelement")), _value, "ordered", whole=_discrete, value_argument=1,
+        "percentile_disc", (t.FLOAT8, Type("anyelement")), _value, "ordered", whole=_discrete,
+        value_argument=1,
         within_group=True, doc="The first of the ordered values that reaches the fraction.",
     )
 )  # fmt: skip
 register(
     AggregateFunction(
-        "mode", (Type("anyelement"),), lambda types: types[0].bare(), "ordered", whole=_mode, within_group=True,
+        "mode", (Type("anyelement"),), lambda types: types[0].bare(), "ordered", whole=_mode,
+        within_group=True,
         doc="The most frequent value, the first of them in order.",
     )
 )  # fmt: skip

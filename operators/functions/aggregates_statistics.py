@@ -229,6 +229,13 @@ _KINDS = (
 )  # fmt: skip
 
 
+def _partial_numeric(
+    args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types
+) -> State:
+    partial = _partial_text if types[0].scale is None else _partial_integers
+    return partial(args, weights, ids, groups, types)
+
+
 def _register_spreads() -> None:
     packed = lambda types: (t.INT8, t.BYTEA, t.BYTEA)  # noqa: E731
     for name, sample, root in _KINDS:
@@ -252,9 +259,7 @@ def _register_spreads() -> None:
             AggregateFunction(
                 name, (t.NUMERIC,), t.NUMERIC, "linear",
                 lambda types: packed(types) if types[0].scale is not None else (t.INT8, t.TEXT),
-                lambda a, w, i, g, types: (_partial_integers if types[0].scale is not None else _partial_text)(
-                    a, w, i, g, types
-                ),
+                _partial_numeric,
                 lambda old, part, types: (_merge_packed if len(old) == 3 else _merge_text)(old, part, types),
                 numeric, doc=doc,
             )

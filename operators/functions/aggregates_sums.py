@@ -241,7 +241,7 @@ def _numeric_accumulators(types: Types) -> Types:
 def _numeric(name: str, result: Any, finish_fixed: Any, finish_text: Any, doc: str) -> AggregateFunction:
     return AggregateFunction(
         name, (t.NUMERIC,), result, "linear",
-        lambda types: ((t.INT8, fixed_numeric(types[0].scale or 0), _WIDE) if _fixed(types) else (t.INT8, t.TEXT)),
+        _numeric_accumulators,
         lambda a, w, i, g, types: (_partial_fixed if _fixed(types) else _partial_text)(a, w, i, g, types),
         lambda old, part, types: (_merge_wide if _fixed(types) else _merge_text)(old, part, types),
         lambda state, types: (finish_fixed if _fixed(types) else finish_text)(state, types),

@@ -93,7 +93,8 @@ def _register() -> None:
     for source, target in implicit:
         cast(source, target, "implicit")(string_to_string)
     for source, target in (
-        ("name", "bpchar"), ("name", "varchar"), ("char", "bpchar"), ("char", "varchar"), ("text", "char"), ("bpchar", "char"), ("varchar", "char"),
+        ("name", "bpchar"), ("name", "varchar"), ("char", "bpchar"), ("char", "varchar"), ("text", "char"),
+        ("bpchar", "char"), ("varchar", "char"),
     ):  # fmt: skip
         cast(source, target, "assignment")(string_to_string)
     for source in ("name", "int4"):

@@ -102,6 +102,7 @@ def _build_array(binary: bool) -> Kernel:
 
 def _build_object(binary: bool) -> Kernel:
     build = jsons.build_jsonb_object if binary else jsons.build_json_object
+    name = "jsonb" if binary else "json"
 
     @typed
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext, types: Types = ()) -> pa.Array:
@@ -109,8 +110,7 @@ def _build_object(binary: bool) -> Kernel:
         if len(args) % 2:
             raise InvalidParameterValue(
                 "argument list must have even number of elements",
-                hint=f"The arguments of {'jsonb' if binary else 'json'}_build_object() must consist of alternating "
-                "keys and values.",
+                hint=f"The arguments of {name}_build_object() must consist of alternating keys and values.",
                 rows=np.arange(length),
             )
         keys = [

@@ -68,7 +68,7 @@ def _like(symbol: str) -> Kernel:
 
     @native
     def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
-        """Whether the string matches the pattern, in which % stands for any string and _ for any character."""
+        """Whether the string matches the pattern; % stands for any string, _ for any character."""
         pattern = args[1]
         constant = pattern.as_py() if isinstance(pattern, pa.Scalar) else None
         if length < 4 or constant is None or _ends_in_escape(constant):

@@ -25,7 +25,8 @@ _CONSTRAINTS = {
     "A": (r"\A", r"\A"), "Z": (r"\Z", r"\z"),
 }  # fmt: skip
 _WORDS = frozenset("dDsSwW")
-_CONTROL = {"a": r"\x07", "b": r"\x08", "B": r"\\", "e": r"\x1b", "f": r"\f", "n": r"\n", "r": r"\r", "t": r"\t",
+_CONTROL = {"a": r"\x07", "b": r"\x08", "B": r"\\", "e": r"\x1b", "f": r"\f", "n": r"\n", "r": r"\r",
+            "t": r"\t",
             "v": r"\v", "0": r"\x00"}  # fmt: skip
 
 
@@ -250,7 +251,8 @@ def compile_pattern(pattern: str, flags: str) -> re.Pattern[str]:
 def _reason(text: str) -> str:
     """Python's complaint in PostgreSQL's words."""
     for part, words in (
-        ("parenthesis", "parentheses () not balanced"), ("unterminated subpattern", "parentheses () not balanced"),
+        ("parenthesis", "parentheses () not balanced"),
+        ("unterminated subpattern", "parentheses () not balanced"),
         ("repeat", "quantifier operand invalid"), ("character set", "brackets [] not balanced"),
         ("character range", "invalid character range"), ("group reference", "invalid backreference number"),
     ):  # fmt: skip

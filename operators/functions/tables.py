@@ -166,9 +166,8 @@ def _numeric_members(start: Decimal, stop: Decimal, step: Decimal = Decimal(1)) 
             raise InvalidParameterValue(f"{noun} cannot be {shown}")
     if not step:
         raise InvalidParameterValue("step size cannot equal zero")
-    scale = max(exact.scale_of(start), exact.scale_of(step))
     found: list[str] = []
-    value = exact.rounded(start, scale)
+    value = start
     while (value <= stop) if step > 0 else (value >= stop):
         found.append(exact.to_text(value))
         value = exact.add(value, step)
@@ -275,58 +274,63 @@ for _args in ((t.TEXT, t.TEXT), (t.TEXT, t.TEXT, t.TEXT)):
 # json
 
 
-def _cannot(what: str) -> InvalidParameterValue:
-    return InvalidParameterValue(what)
+_NOT_AN_ARRAY = {
+    ("jsonb", dict): "cannot extract elements from an object",
+    ("jsonb", None): "cannot extract elements from a scalar",
+    ("json", dict): "cannot call {} on a non-array",
+    ("json", None): "cannot call {} on a scalar",
+}
+_NOT_AN_OBJECT = {
+    ("keys", list): "cannot call {} on an array",
+    ("keys", None): "cannot call {} on a scalar",
+    ("jsonb", list): "cannot call {} on a non-object",
+    ("jsonb", None): "cannot call {} on a non-object",
+    ("json", list): "cannot deconstruct an array as an object",
+    ("json", None): "cannot deconstruct a scalar",
+}
 
 
-def _elements_of(text: str, name: str) -> list[Any]:
+def _kind(value: Any) -> type | None:
+    return type(value) if isinstance(value, (dict, list)) else None
+
+
+def _elements_of(text: str, prefix: str, function: str) -> list[Any]:
     value = jsons.load(text)
-    if isinstance(value, dict):
-        raise _cannot(
-            "cannot extract elements from an object"
-            if name == "jsonb"
-            else "cannot deconstruct an object as an array"
-        )
     if not isinstance(value, list):
-        raise _cannot(
-            "cannot extract elements from a scalar"
-            if name == "jsonb"
-            else "cannot call json_array_elements on a scalar"
-        )
+        raise InvalidParameterValue(_NOT_AN_ARRAY[prefix, _kind(value)].format(function))
     return value
 
 
-def _members_of(text: str, function: str) -> dict[str, Any]:
+def _members_of(text: str, prefix: str, function: str) -> dict[str, Any]:
     value = jsons.load(text)
     if not isinstance(value, dict):
-        raise _cannot(f"cannot call {function} on a {'array' if isinstance(value, list) else 'scalar'}"
-                      if function.endswith("object_keys") and not isinstance(value, list)
-                      else f"cannot call {function} on a non-object"
-                      if not function.endswith("object_keys") else f"cannot call {function} on an array")  # fmt: skip
+        family = "keys" if function.endswith("keys") else prefix
+        raise InvalidParameterValue(_NOT_AN_OBJECT[family, _kind(value)].format(function))
     return value
 
 
 def _register_json(prefix: str, type_: Type) -> None:
+    name = f"{prefix}_array_elements"
+
     def elements(text: str) -> list[str]:
         """The elements of an array."""
         if prefix == "json" and jsons.type_of(text) == "array":
             return [raw for _, raw in jsons.raw_items(text)]
-        return [jsons.dump(v) for v in _elements_of(text, prefix)]
+        return [jsons.dump(v) for v in _elements_of(text, prefix, name)]
 
     def element_texts(text: str) -> list[str | None]:
         """The elements of an array as texts."""
         if prefix == "json" and jsons.type_of(text) == "array":
             return [jsons.raw_text(raw) for _, raw in jsons.raw_items(text)]
-        return [jsons.as_text(v) for v in _elements_of(text, prefix)]
+        return [jsons.as_text(v) for v in _elements_of(text, prefix, f"{name}_text")]
 
     def keys(text: str) -> list[str]:
         """The keys of an object."""
-        found = _members_of(text, f"{prefix}_object_keys")
+        found = _members_of(text, prefix, f"{prefix}_object_keys")
         return (
             [key for key, _ in jsons.raw_items(text) if key is not None] if prefix == "json" else list(found)
         )
 
-    name = f"{prefix}_array_elements"
     table(name, (type_,), (("value", type_),))(_of_values(elements, pa.string()))
     table(f"{name}_text", (type_,), (("value", t.TEXT),))(_of_values(element_texts, pa.string()))
     table(f"{prefix}_object_keys", (type_,), ((f"{prefix}_object_keys", t.TEXT),))(
@@ -343,7 +347,7 @@ def _each_member(prefix: str, suffix: str) -> TableKernel:
         """The members of an object as rows."""
 
         def one(text: str) -> list[tuple[str | None, str | None]]:
-            found = _members_of(text, f"{prefix}_each{suffix}")
+            found = _members_of(text, prefix, f"{prefix}_each{suffix}")
             if prefix == "json":
                 items = jsons.raw_items(text)
                 return [(key, jsons.raw_text(raw) if suffix else raw) for key, raw in items]

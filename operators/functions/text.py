@@ -234,7 +234,8 @@ scalar("overlay", (t.TEXT, t.TEXT, t.INT4, t.INT4), t.TEXT)(each(_overlay, _S))
 
 def _trims(name: str) -> None:
     method, arrow = {
-        "btrim": (str.strip, pc.utf8_trim), "ltrim": (str.lstrip, pc.utf8_ltrim), "rtrim": (str.rstrip, pc.utf8_rtrim),
+        "btrim": (str.strip, pc.utf8_trim), "ltrim": (str.lstrip, pc.utf8_ltrim), "rtrim": (str.rstrip,
+        pc.utf8_rtrim),
     }[name]  # fmt: skip
 
     def trim(text: str, characters: str = " ") -> str:

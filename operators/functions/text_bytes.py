@@ -113,7 +113,8 @@ scalar("decode", (t.TEXT, t.TEXT), t.BYTEA)(each(_decode, _B))
 
 _CHARSETS = {
     "utf8": "utf-8", "unicode": "utf-8", "latin1": "latin-1", "iso88591": "latin-1", "sqlascii": "utf-8",
-    "win1252": "cp1252", "win1251": "cp1251", "latin2": "iso8859-2", "latin9": "iso8859-15", "koi8r": "koi8-r",
+    "win1252": "cp1252", "win1251": "cp1251", "latin2": "iso8859-2", "latin9": "iso8859-15",
+    "koi8r": "koi8-r",
     "eucjp": "euc_jp", "sjis": "shift_jis", "gbk": "gbk", "big5": "big5", "euckr": "euc_kr",
 }  # fmt: skip
 

@@ -120,6 +120,17 @@ class Oracle:
         self.postgres.execute(f"SET timezone = '{zone}'")
         self.context.timezone = zone
 
+    Error = psycopg.Error
+
+    def texts(self, command: str) -> list[list[str | None]]:
+        """The rows of a query, every value as the text PostgreSQL sends."""
+        with self.postgres.cursor(binary=False) as cursor:
+            cursor.execute(command)
+            result = cursor.pgresult
+            assert result is not None
+            rows = [[result.get_value(r, c) for c in range(result.nfields)] for r in range(result.ntuples)]
+        return [[None if v is None else v.decode() for v in row] for row in rows]
+
     def ask(self, commands: Iterable[str]) -> list[str | None]:
         rows = self.postgres.execute(
             "SELECT try_evaluate(c) FROM unnest(%s::text[]) WITH ORDINALITY u(c, n) ORDER BY n",

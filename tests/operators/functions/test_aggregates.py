@@ -246,7 +246,8 @@ def test_spreads(postgres: psycopg.Connection, name: str, type_: Type) -> None:
         assert [c.to_pylist() for c in after] == [c.to_pylist() for c in state]
 
 
-PAIRS = ["covar_pop", "covar_samp", "corr", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "regr_slope",
+PAIRS = ["covar_pop", "covar_samp", "corr", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy",
+         "regr_slope",
          "regr_intercept", "regr_r2", "regr_count"]  # fmt: skip
 
 
@@ -269,11 +270,15 @@ def test_pairs(postgres: psycopg.Connection, name: str) -> None:
 
 
 LISTS = [
-    ("array_agg(v ORDER BY v)", "array_agg", t.INT4, ()), ("string_agg(v, ',' ORDER BY v)", "string_agg", t.TEXT, (",",)),
+    ("array_agg(v ORDER BY v)", "array_agg", t.INT4, ()),
+    ("string_agg(v, ',' ORDER BY v)", "string_agg", t.TEXT, (",",)),
     ("jsonb_agg(v ORDER BY v)", "jsonb_agg", t.INT4, ()), ("json_agg(v ORDER BY v)", "json_agg", t.TEXT, ()),
-    ("json_agg(v ORDER BY v)", "json_agg", t.FLOAT8, ()), ("array_agg(v ORDER BY v)", "array_agg", t.TIMESTAMP, ()),
-    ("bit_and(v)", "bit_and", t.INT4, ()), ("bit_or(v)", "bit_or", t.INT8, ()), ("bit_xor(v)", "bit_xor", t.INT2, ()),
-    ("mode() WITHIN GROUP (ORDER BY v)", "mode", t.TEXT, ()), ("any_value(v ORDER BY v)", "any_value", t.INT4, ()),
+    ("json_agg(v ORDER BY v)", "json_agg", t.FLOAT8, ()),
+    ("array_agg(v ORDER BY v)", "array_agg", t.TIMESTAMP, ()),
+    ("bit_and(v)", "bit_and", t.INT4, ()), ("bit_or(v)", "bit_or", t.INT8, ()),
+    ("bit_xor(v)", "bit_xor", t.INT2, ()),
+    ("mode() WITHIN GROUP (ORDER BY v)", "mode", t.TEXT, ()),
+    ("any_value(v ORDER BY v)", "any_value", t.INT4, ()),
     ("jsonb_object_agg(v, 1) FILTER (WHERE v IS NOT NULL)", "jsonb_object_agg", t.TEXT, ("1",)),
     ("json_object_agg(v, 1 ORDER BY v) FILTER (WHERE v IS NOT NULL)", "json_object_agg", t.TEXT, ("1",)),
 ]  # fmt: skip
@@ -314,7 +319,8 @@ def sorted_group(
 
 @pytest.mark.parametrize("fraction", [0.0, 0.25, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize(("name", "type_"), [("percentile_cont", t.FLOAT8), ("percentile_cont", t.INTERVAL),
-                                             ("percentile_disc", t.TEXT), ("percentile_disc", t.FLOAT8)], ids=str)  # fmt: skip
+                                             ("percentile_disc", t.TEXT), ("percentile_disc", t.FLOAT8)],
+                                             ids=str)  # fmt: skip
 def test_percentiles(postgres: psycopg.Connection, name: str, type_: Type, fraction: float) -> None:
     function = next(f for f in AGGREGATES[name] if f.args[1].name == "anyelement" or f.args[1].same(type_))
     call = f"{name}({fraction}) WITHIN GROUP (ORDER BY v)"

@@ -12,7 +12,8 @@ STAMPS = ["{infinity,2020-01-01}", "{}", None]
 ELEMENTS = ["2", "9", None]
 
 
-@pytest.mark.parametrize("name", ["array_length", "array_upper", "array_lower", "array_position", "array_positions",
+@pytest.mark.parametrize("name", ["array_length", "array_upper", "array_lower", "array_position",
+                         "array_positions",
                                   "array_remove", "array_append", "||"])  # fmt: skip
 def test_array_and_number(oracle, name) -> None:
     oracle.check(name, ("int4[]", "int4"), list(itertools.product(NUMBERS, ["1", *ELEMENTS])))

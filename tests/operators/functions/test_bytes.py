@@ -9,7 +9,8 @@ import pytest
 BYTES = ["", "\\x00ff10", "abc", "\\xc3a4", "\\x" + "ab" * 60, None]
 
 
-@pytest.mark.parametrize("name", ["length", "octet_length", "bit_length", "bit_count", "md5", "sha224", "sha256", "sha384",
+@pytest.mark.parametrize("name", ["length", "octet_length", "bit_length", "bit_count", "md5", "sha224",
+                         "sha256", "sha384",
                                   "sha512"])  # fmt: skip
 def test_unary(oracle, name) -> None:
     oracle.check(name, ("bytea",), [(v,) for v in BYTES])

@@ -29,7 +29,8 @@ FLOATS = [
 NUMERICS = ["0", "0.5", "1.5", "-2.5", "99.995", "1e10", "1e20", "NaN", "1.10", "123456", None]
 TEXTS = ["1", " 12 ", "abc", "", "1.5", "true", "f", "99999999999", "1e3", None]
 SOURCES = {
-    "int2": INTEGERS[:4], "int4": [*INTEGERS[:6], None], "int8": INTEGERS, "float4": FLOATS[:8], "float8": FLOATS,
+    "int2": INTEGERS[:4], "int4": [*INTEGERS[:6], None], "int8": INTEGERS, "float4": FLOATS[:8],
+    "float8": FLOATS,
     "numeric": NUMERICS, "text": TEXTS,
 }  # fmt: skip
 TARGETS = [t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.numeric(5, 2), t.numeric(38, 0), t.TEXT,

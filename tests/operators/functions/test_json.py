@@ -8,7 +8,8 @@ import pytest
 
 from millpond.storage import types as t
 
-VALUES = ['{"a": 1, "b": {"c": [1, 2.50, null, "x"]}, "n": null}', "[1, \"a\", {\"k\": true}, [2]]", "1.10", '"text"',
+VALUES = ['{"a": 1, "b": {"c": [1, 2.50, null, "x"]}, "n": null}', "[1, \"a\", {\"k\": true}, [2]]", "1.10",
+          '"text"',
           "true", "null", "{}", "[]", '{"a": {"b": 1}}', "1e3", None]  # fmt: skip
 KEYS = ["a", "b", "n", "k", "0", "", None]
 INDEXES = ["0", "1", "-1", "9", None]
@@ -77,8 +78,10 @@ def test_json_to_jsonb(oracle) -> None:
 def test_conversion(oracle, name) -> None:
     for type_, values in (
         ("int4", ["1", None]), ("float8", ["1.5", "1e30", "NaN", "-Infinity"]), ("numeric", ["1.10", "NaN"]),
-        ("text", ["a\"b\n", ""]), ("bool", ["t", "f"]), ("date", ["2020-01-02"]), ("timestamp", ["2020-01-02 03:04:05.6"]),
-        ("timestamptz", ["2020-01-02 03:04:05+02", "infinity"]), ("interval", ["1 day"]), ("json", ['{"b":1, "a":[1]}']),
+        ("text", ["a\"b\n", ""]), ("bool", ["t", "f"]), ("date", ["2020-01-02"]),
+        ("timestamp", ["2020-01-02 03:04:05.6"]),
+        ("timestamptz", ["2020-01-02 03:04:05+02", "infinity"]), ("interval", ["1 day"]),
+        ("json", ['{"b":1, "a":[1]}']),
         ("jsonb", ['{"b":1, "a":[1]}']), ("int4[]", ["{1,NULL,3}", "{}"]), ("text[]", ["{a,\"b c\"}"]),
         ("uuid", ["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]), ("bytea", ["\\x00ff"]),
     ):  # fmt: skip

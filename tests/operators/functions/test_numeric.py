@@ -92,11 +92,13 @@ def test_numeric_digits(oracle, name) -> None:
 
 
 FUNCTIONS = [
-    "ceil", "ceiling", "floor", "round", "trunc", "sign", "sqrt", "|/", "cbrt", "||/", "exp", "ln", "log", "log10",
+    "ceil", "ceiling", "floor", "round", "trunc", "sign", "sqrt", "|/", "cbrt", "||/", "exp", "ln", "log",
+    "log10",
     "sin", "cos", "tan", "cot", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "degrees", "radians", "sind", "cosd", "tand", "cotd", "asind", "acosd", "atand",
 ]  # fmt: skip
-ARGUMENTS = ["0", "-0", "0.5", "-0.5", "1", "-1", "1.5", "2.5", "-2.5", "30", "45", "60", "90", "180", "-270", "1e10",
+ARGUMENTS = ["0", "-0", "0.5", "-0.5", "1", "-1", "1.5", "2.5", "-2.5", "30", "45", "60", "90", "180",
+             "-270", "1e10",
              "1000", "-1000", "NaN", "Infinity", "-Infinity", None]  # fmt: skip
 
 

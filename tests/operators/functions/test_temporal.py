@@ -21,17 +21,23 @@ DATES = [
 STAMPS = ["2024-02-29 12:34:56.789012", "1999-12-31 23:59:59.999999", "1969-07-20 20:17:00", "0044-03-15 BC",
           "2023-01-01", "2021-01-03 00:00:01", "infinity", "-infinity", None]  # fmt: skip
 TIMES = ["00:00", "12:34:56.789012", "23:59:59.999999", None]
-SPANS = ["1 day", "-1 day", "1 month", "1 year 2 mons 3 days 04:05:06.789", "-13 mons -5 days -25:00:00.5", "0", "36:00",
+SPANS = ["1 day", "-1 day", "1 month", "1 year 2 mons 3 days 04:05:06.789", "-13 mons -5 days -25:00:00.5",
+         "0", "36:00",
          "100 years", None]  # fmt: skip
 VALUES = {"date": DATES, "timestamp": STAMPS, "timestamptz": STAMPS, "time": TIMES, "interval": SPANS,
-          "int4": ["0", "1", "-40", "400000", None], "float8": ["0.5", "2", "-1.5", "1e-3", None]}  # fmt: skip
+          "int4": ["0", "1", "-40", "400000", None], "float8": ["0.5", "2", "-1.5", "1e-3",
+          None]}  # fmt: skip
 ARITHMETIC = [
-    ("+", "date", "int4"), ("+", "int4", "date"), ("-", "date", "int4"), ("-", "date", "date"), ("+", "date", "time"),
-    ("+", "date", "interval"), ("-", "date", "interval"), ("+", "interval", "date"), ("+", "timestamp", "interval"),
+    ("+", "date", "int4"), ("+", "int4", "date"), ("-", "date", "int4"), ("-", "date", "date"),
+    ("+", "date", "time"),
+    ("+", "date", "interval"), ("-", "date", "interval"), ("+", "interval", "date"),
+    ("+", "timestamp", "interval"),
     ("-", "timestamp", "interval"), ("+", "timestamptz", "interval"), ("-", "timestamptz", "interval"),
     ("-", "timestamp", "timestamp"), ("-", "timestamptz", "timestamptz"), ("+", "time", "interval"),
-    ("-", "time", "interval"), ("-", "time", "time"), ("+", "interval", "interval"), ("-", "interval", "interval"),
-    ("*", "interval", "float8"), ("*", "float8", "interval"), ("/", "interval", "float8"), ("+", "time", "date"),
+    ("-", "time", "interval"), ("-", "time", "time"), ("+", "interval", "interval"),
+    ("-", "interval", "interval"),
+    ("*", "interval", "float8"), ("*", "float8", "interval"), ("/", "interval", "float8"),
+    ("+", "time", "date"),
     ("age", "timestamp", "timestamp"), ("age", "timestamptz", "timestamptz"),
 ]  # fmt: skip
 
@@ -57,7 +63,8 @@ def test_mixed_comparison(oracle, a, b) -> None:
     oracle.check("<", (a, b), list(itertools.product(VALUES[a], VALUES[b])))
 
 
-UNITS = ["century", "day", "decade", "dow", "doy", "epoch", "hour", "isodow", "isoyear", "julian", "microseconds",
+UNITS = ["century", "day", "decade", "dow", "doy", "epoch", "hour", "isodow", "isoyear", "julian",
+         "microseconds",
          "millennium", "milliseconds", "minute", "month", "quarter", "second", "timezone", "timezone_hour",
          "timezone_minute", "week", "year", "YEARS", "nonsense", None]  # fmt: skip
 
@@ -72,7 +79,8 @@ def test_fields(oracle, name, type_, zone) -> None:
 
 CASTS = [
     ("date", t.TIMESTAMP), ("date", t.TIMESTAMPTZ), ("timestamp", t.DATE), ("timestamptz", t.DATE),
-    ("timestamp", t.TIME), ("timestamptz", t.TIME), ("timestamp", t.TIMESTAMPTZ), ("timestamptz", t.TIMESTAMP),
+    ("timestamp", t.TIME), ("timestamptz", t.TIME), ("timestamp", t.TIMESTAMPTZ),
+    ("timestamptz", t.TIMESTAMP),
     ("time", t.INTERVAL), ("interval", t.TIME), ("timestamp", t.Type("timestamp", 3)), ("timestamp", t.TEXT),
     ("timestamptz", t.TEXT), ("date", t.TEXT), ("interval", t.TEXT), ("time", t.Type("time", 0)),
 ]  # fmt: skip
@@ -111,7 +119,8 @@ def test_isfinite(oracle, type_) -> None:
     oracle.check("isfinite", (type_,), [(v,) for v in VALUES[type_]])
 
 
-TRUNCATIONS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+TRUNCATIONS = ["microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month",
+               "quarter", "year",
                "decade", "century", "millennium", "Years", "dow", "nonsense", None]  # fmt: skip
 
 

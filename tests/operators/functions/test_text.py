@@ -130,9 +130,12 @@ def test_like_escape(oracle) -> None:
     )
 
 
-REGEXES = ["", "a", "^H", "d$", "o+", "(o)(.)", "[[:alpha:]]+", "[^a-z]", r"\mW", r"\w+", r"o\M", "x{2}", "(foo|foobar)",
-           "a|ab", r"\.", "[.]", "(?i)hello", "***=.", "(", "[a", "*a", "a**", r"\d", "b*", "a{,2}", "(?:l)\\1", "(l)\\1",
-           "[]a]", "[a-]", r"\y", "(?=W)", "x(?!A)", "é|ö", r"[\w]+", r"\s", "^$", "a.b", r"\Ax", r"z\Z", None]  # fmt: skip
+REGEXES = ["", "a", "^H", "d$", "o+", "(o)(.)", "[[:alpha:]]+", "[^a-z]", r"\mW", r"\w+", r"o\M", "x{2}",
+           "(foo|foobar)",
+           "a|ab", r"\.", "[.]", "(?i)hello", "***=.", "(", "[a", "*a", "a**", r"\d", "b*", "a{,2}",
+           "(?:l)\\1", "(l)\\1",
+           "[]a]", "[a-]", r"\y", "(?=W)", "x(?!A)", "é|ö", r"[\w]+", r"\s", "^$", "a.b", r"\Ax", r"z\Z",
+           None]  # fmt: skip
 
 
 @pytest.mark.parametrize("symbol", ["~", "!~", "~*", "!~*"])
@@ -140,7 +143,8 @@ def test_regex_operators(oracle, symbol) -> None:
     oracle.check(symbol, ("text", "text"), list(itertools.product(TEXTS, REGEXES)))
 
 
-@pytest.mark.parametrize("name", ["regexp_match", "substring", "regexp_count", "regexp_split_to_array", "regexp_substr",
+@pytest.mark.parametrize("name", ["regexp_match", "substring", "regexp_count", "regexp_split_to_array",
+                         "regexp_substr",
                                   "regexp_instr", "regexp_like"])  # fmt: skip
 def test_regex_functions(oracle, name) -> None:
     skip = {"a**"}
@@ -180,8 +184,10 @@ def test_random_texts_in_bulk(oracle) -> None:
     rng = random.Random(5)
     texts = ["".join(rng.choice("abxyzäß .,%_") for _ in range(rng.randint(0, 12))) for _ in range(80)]
     for name, *constants in (
-        ("substring", "2", "3"), ("left", "3"), ("left", "-2"), ("replace", "a", "XX"), ("btrim", "ab "), ("~~", "%a_b%"),
-        ("~~*", "A%"), ("~", "^[a-b]+"), ("~*", "(X|Y)z"), ("starts_with", "a"), ("strpos", "a"), ("split_part", ",", "2"),
+        ("substring", "2", "3"), ("left", "3"), ("left", "-2"), ("replace", "a", "XX"), ("btrim", "ab "),
+        ("~~", "%a_b%"),
+        ("~~*", "A%"), ("~", "^[a-b]+"), ("~*", "(X|Y)z"), ("starts_with", "a"), ("strpos", "a"),
+        ("split_part", ",", "2"),
     ):  # fmt: skip
         types = ["text" if not c.lstrip("-").isdigit() else "int4" for c in constants]
         oracle.check_constants(name, texts, types, constants)
