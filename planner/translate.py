@@ -95,7 +95,7 @@ def translate_bound(
     if isinstance(ast, SET_OPERATIONS):
         return translate_set_operation(ast, environment, parent, keep_unknown, ordered)
     if isinstance(ast, exp.Values):
-        return translate_values(ast, environment, parent, keep_unknown, ordered)
+        return translate_values(ast, environment, parent, ordered)
     raise FeatureNotSupported("this kind of query is not supported", position=position_of(ast))
 
 

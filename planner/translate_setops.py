@@ -180,10 +180,8 @@ def _retyped(schema: Schema, types: Sequence[Type]) -> Schema:
     )
 
 
-def translate_values(
-    ast: Ast, environment: Environment, parent: Scope | None, keep_unknown: bool, ordered: bool
-) -> BoundQuery:
-    """VALUES (…), (…)."""
+def translate_values(ast: Ast, environment: Environment, parent: Scope | None, ordered: bool) -> BoundQuery:
+    """VALUES (…), (…). A column of untyped literals is text, whatever is made of it."""
     binder = ExpressionBinder(Scope((), parent), environment, VALUES)
     rows = [tuple(binder.bind_all(_items(row))) for row in ast.expressions]
     width = len(rows[0])
@@ -191,7 +189,7 @@ def translate_values(
         if len(row) != width:
             raise SyntaxFault("VALUES lists must all be the same length", position=_first_position(written))
     names = tuple(f"column{i}" for i in range(1, width + 1))
-    columns = [_column(binder, [row[i] for row in rows], ast, i, keep_unknown) for i in range(width)]
+    columns = [_column(binder, [row[i] for row in rows], ast, i) for i in range(width)]
     types = tuple(column[0].type for column in columns)
     node = values_node(names, types, [tuple(column[i] for column in columns) for i in range(len(rows))])
     keys = tuple(_order_keys(ast, BoundQuery(node, names, types, ())))
@@ -208,15 +206,11 @@ def _first_position(row: Ast) -> int:
     return position_of(items[0]) if items else position_of(row)
 
 
-def _column(
-    binder: ExpressionBinder, exprs: list[Expr], ast: Ast, index: int, keep_unknown: bool
-) -> tuple[Expr, ...]:
+def _column(binder: ExpressionBinder, exprs: list[Expr], ast: Ast, index: int) -> tuple[Expr, ...]:
     """One column of VALUES in its common type."""
     wanted = _values_type(exprs, ast, index)
-    if wanted.name == "unknown" and not keep_unknown:
-        wanted = TEXT
     if wanted.name == "unknown":
-        return tuple(exprs)
+        wanted = TEXT
     places = [position_of(_items(row)[index]) for row in ast.expressions]
     return tuple(binder.coerce(e, wanted, "implicit", place) for e, place in zip(exprs, places, strict=True))
 

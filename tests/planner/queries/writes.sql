@@ -31,3 +31,26 @@ delete from u where tid is null returning *
 delete from t using w where w.k = t.id and w.a = 1 returning t.id, w.x
 delete from w where k > (select avg(k) from w) returning k, a
 delete from e
+insert into t (id, ts) select 50, '2020-01-01' limit 1
+insert into t (id, b) select distinct 51, 'x'
+insert into t (id, ts) (select 54, null)
+insert into t (id, a) select 55, null union select 56, 1 returning id, a
+insert into t (id, n) select 57, n from t where id = 1 returning id, n
+insert into t (id, n) values (58, 1.239), (59, 2) returning id, n
+insert into t (id, n) select 60, 1.239 returning id, n
+insert into t (id, a) select x, x from generate_series(61, 63) x returning id
+insert into t (id, arr) values (64, '{}'), (65, array[1, 2]), (66, null) returning id, arr
+insert into t (id, j) values (67, '{"b":1,"a":2}'), (68, jsonb_build_object('x', 1)) returning id, j
+insert into u (s, f, d) values (1, 2, '2020-01-01'), (2.6, '1.5', now()::date - now()::date + date '2020-01-02') returning s, f, d
+insert into u (v) values (12345), ('abc   ') returning v
+update t set b = null, arr = array_append(arr, 9), j = null where id in (1, 64) returning id, b, arr, j
+update t set n = a, a = n where id < 4 returning id, n, a
+update t set a = (select count(*) from u where u.tid = t.id) where a is null returning id, a
+update t set b = x.c from (select tid, max(c) c from u group by tid) x where x.tid = t.id returning t.id, t.b, x.c
+update t set b = t2.b from t t2 where t2.id = t.id + 1 and t.id < 3 returning t.id, t.b
+update u set f = default, c = 'z' where id = 4 returning f, c
+with q as (select max(id) m from t) update t set a = q.m from q where t.id = 1 returning t.id, t.a
+with q as (select 3 as x) delete from t using q where t.id = q.x returning t.id
+delete from t where id in (select id from t order by id desc limit 3) returning id
+delete from u where exists (select 1 from t where t.id = u.tid) returning id, tid
+delete from t

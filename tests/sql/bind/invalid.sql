@@ -340,3 +340,4 @@ select lower($1), $1 + 1
 select array[$1, $2]
 select case when $1 then 1 end
 select 1 limit $1::text
+values ('1') union select 2
