@@ -316,8 +316,10 @@ def _settle(folder: Path, disk: Disk, reader: LogReader, end: Position) -> None:
     The crashed writer may have died between write and fsync; then its last epoch is only in the page
     cache. It is written again, because after a failed fsync the kernel takes its pages for clean. Or it
     died between cutting a failed epoch off and the next segment's header; then the cut is only in the
-    page cache, and a power cut would bring the epoch back.
+    page cache, and a power cut would bring the epoch back. The same holds of names: that of a segment
+    begun in place of one with a failed epoch.
     """
+    disk.sync_folder(folder)
     segments = reader.inventory().segments
     if not segments or segments[-1] < end.segment:
         return
