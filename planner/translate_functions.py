@@ -15,11 +15,11 @@ from ..sql.bind_functions import FUNCTION_SCHEMAS, function_columns, missing_fun
 from ..sql.dialect import position_of
 from ..sql.environment import FROM_FUNCTION, Ast, Environment
 from ..sql.scope import Scope, columns_from
-from ..storage.errors import FeatureNotSupported
 from ..storage.types import INT8
 from .building import UNIT, projected
 from .lockstep import lockstep
 from .translate_from import FromPart, Surroundings, named_part
+from .translate_records import record_part
 
 
 def translate_function_item(item: Ast, environment: Environment, around: Surroundings) -> FromPart:
@@ -27,10 +27,10 @@ def translate_function_item(item: Ast, environment: Environment, around: Surroun
     from .translate_timewindows import TIME_WINDOWS
 
     alias = item.args.get("alias")
-    if alias is not None and any(isinstance(c, exp.ColumnDef) for c in alias.args.get("columns") or ()):
-        raise FeatureNotSupported("column definition lists are not supported", position=position_of(item))
     binder = ExpressionBinder(Scope((), around.lateral), environment, FROM_FUNCTION)
     ordinality = bool(item.args.get("ordinality"))
+    if alias is not None and any(isinstance(c, exp.ColumnDef) for c in alias.args.get("columns") or ()):
+        return record_part(binder, item.this, alias)
     if item.args.get("rows_from"):
         tables = item.args["rows_from"]
         calls = [_bound_call(binder, table.this) for table in tables]

@@ -237,3 +237,9 @@ select ts - '2020-01-01', ts + '1 day', ts - interval '1 h', ts > '2020-01-01' f
 select d + 1, d - '2020-01-01'::date, d::timestamp, d = '2020-01-01' from u order by id, d
 select * from t t1 join t t2 using (id) join t t3 using (id) where t1.id < 3 order by id
 select t1.id from t t1 natural join t t2 order by 1
+select * from json_to_recordset('[{"a":1,"b":"x"},{"a":"2"},{"c":3}]') as x(a int, b text)
+select x.b, x.j from t, jsonb_to_record(t.j) as x(a int, b text, j jsonb) where t.id = 1
+select * from jsonb_to_recordset('[{"a":{"q":1}}]') as x(a jsonb, n numeric(5,2))
+select a + 1 from json_to_record('{"a":1}') as x(a int)
+select * from rows from (generate_series(1,3), unnest(array['a','b'])) as r(i, s)
+select * from rows from (generate_series(1,2), generate_series(5,7)) with ordinality as r
