@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..storage.errors import QueryCanceled, SqlError
+from ..storage.errors import InternalError, QueryCanceled, SqlError
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
+from .batch import poll
 from .fingerprint import fingerprint
 from .materialize import VIEW_TABLE, Materialize
 from .node import EpochContext, Node, OpenContext, Operator
@@ -80,7 +81,6 @@ class Dataflow:
         self._entries: dict[str, _Entry] = {}
         self._roots: dict[str, _Entry] = {}
         self._order: list[_Entry] = []
-        self._spontaneous: list[_Entry] = []
 
     def add(
         self, name: str, node: Node, backfill: Backfill | None = None, context: EpochContext | None = None
@@ -90,8 +90,10 @@ class Dataflow:
         `backfill` gives the whole content of the relation of a Scan (all its columns), and `context`
         the epoch: the new operators are run once over it; what a shared operator has put out so far is
         derived again by its plain form. None: the operators' tables already hold their state (restart),
-        or the inputs are empty. On an error nothing is added; tables made meanwhile are the caller's to
-        roll back (their names: `tables` of the error is not set, so roll the epoch back).
+        or the inputs are empty. This class cannot tell a lost table from an empty one: whoever restarts
+        compares `tables(name)` with what was stored, and fills a view anew if one is missing.
+
+        On an error nothing is added; the tables made meanwhile go with the rollback of the epoch.
         """
         assert name not in self._roots, name
         fresh: list[_Entry] = []
@@ -222,6 +224,7 @@ class Dataflow:
 
 def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
     """Steps an operator; its row errors are put down to each view that contains it."""
+    poll(context)
     known = len(context.errors) if context.errors is not None else 0
     try:
         delta = entry.operator.step(deltas, context)
@@ -229,6 +232,9 @@ def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
         raise
     except SqlError as error:
         raise ViewFailure(frozenset(entry.views), error) from error
+    except Exception as error:  # our own mistake, but other views must not suffer from it
+        cause = InternalError(f"{type(entry.node).__name__}: {type(error).__name__}: {error}")
+        raise ViewFailure(frozenset(entry.views), cause) from error
     if context.errors is not None and len(context.errors) > known:
         found = context.errors[known:]
         context.errors[known:] = [
@@ -240,14 +246,13 @@ def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
 def run(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext) -> ZSet:
     """The whole output of `node`; `inputs` gives the whole content of a Scan's relation.
 
-    An equal sub-plan that occurs twice is computed once.
+    A sub-plan object that occurs twice is computed once.
     """
     known: dict[int, ZSet] = {}
 
     def output(plan: Node) -> ZSet:
         if id(plan) not in known:
-            if context.cancelled is not None:
-                context.cancelled()
+            poll(context)
             if isinstance(plan, Recurse):
                 known[id(plan)] = plan.iterate(run, inputs, context)
                 return known[id(plan)]

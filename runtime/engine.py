@@ -128,6 +128,7 @@ class Engine:
                 self._epoch(works)
                 return
             except ViewFailure as failure:
+                log.error("an operator failed", exc_info=failure)
                 if not self._stall(failure):
                     self._refuse(works, failure.cause)
                     return

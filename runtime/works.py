@@ -141,6 +141,7 @@ class DefineWork(Work):
         definition = define(self.statement, context)
         if definition.catalog is epoch.catalog:
             return definition, 0
+        epoch.context.cancelled = self.read.context.cancelled
         epoch.define(definition)
         return definition, fill_table(epoch, definition, self.read)
 

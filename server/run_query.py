@@ -33,6 +33,10 @@ Columns = list[pa.Array]
 def run_select(
     client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
 ) -> Result | Future[Result]:
+    statement = prepared.statement
+    assert isinstance(statement, st.Select)
+    if statement.as_of is not None or statement.emit_changes:
+        raise FeatureNotSupported("AS OF and EMIT CHANGES are not supported")
     plan = current_plan(client, prepared)
     read = client.read_context()
     reader = client.reader(read)
