@@ -243,3 +243,32 @@ select * from jsonb_to_recordset('[{"a":{"q":1}}]') as x(a jsonb, n numeric(5,2)
 select a + 1 from json_to_record('{"a":1}') as x(a int)
 select * from rows from (generate_series(1,3), unnest(array['a','b'])) as r(i, s)
 select * from rows from (generate_series(1,2), generate_series(5,7)) with ordinality as r
+select t.id, u.c, x.p, x.q from t, u join lateral (select t.a p, u.tid q) x on x.q = t.id order by 1, 2
+select t.id, y.z from t join lateral (select t.a as k) x on true, lateral (select x.k + t.id as z) y order by 1
+select t.id, y.n from t left join lateral (select t.a as k where t.a > 1) x on true left join lateral (select x.k + 1 as n) y on y.n > 2 order by 1
+select (select count(*) from t x, lateral (select x.a + o.id as s) y where y.s > 3) from t o order by o.id
+select o.id, (select q.m from (select max(i.id) m from t i where i.a = o.a and exists (select 1 from u where u.tid = i.id and u.id < o.id + 10)) q) from t o order by 1
+select t.id from t where t.id in (select u.tid from u, lateral (select u.s + t.a as z) x where x.z > 1) order by 1
+select id, (with q as (select a from t x where x.id = t.id) select q.a + (select max(q2.a) from q q2) from q) from t order by id
+with q as (select id, a from t), r as (select a, count(*) c from q group by a) select q.id, (select r.c from r where r.a = q.a) from q order by 1
+select x.a, x.c from (select a, (select count(*) from u where u.tid = t.a) c from t) x where x.c > 0 order by 1, 2
+select a, unnest(arr) from t group by a, arr order by 1, 2
+select t.id, t2.id, t3.id from t left join (t t2 join t t3 on t2.id = t3.a) on t.id = t2.id order by 1, 2, 3
+select * from (select id, a from t) x natural join (select a, k from w) y order by 1, 2, 3
+select count(*) from (select 1 from t) x, (select 2 from u) y
+select id, a in (select k from w where w.a = t.id) or exists (select 1 from w where w.k = t.id) from t order by id
+select sum(case when a in (select k from w) then 1 else 0 end) from t
+select a, count(*) filter (where exists (select 1 from u where u.tid = t.id)) from t group by a order by 1
+select id from t order by (select count(*) from u where u.tid = t.id) desc, id
+select distinct (select max(c) from u where u.tid = t.id) from t order by 1
+select (select c from u where u.tid = t.id and u.id = 1) from t where id = 1
+select t.a, s.* from t cross join lateral (select sum(x) from generate_series(1, t.a) x) s order by 1, 2
+select a, sum(id) from t group by a having sum(id) > all (select tid from u where tid is not null and tid < 3) order by 1
+select id, case when a in (1, 2) then (select count(*) from u where tid = t.a) when a is null then -1 else 0 end from t order by id
+select array(select a from t where a is not null order by a), array(select 1 where false)
+select exists(select 1 from t where a > 100), not exists(select 1 from t where a > 100), (select a from t where id = 100)
+select 1 = any(select a from t), 1 = all(select a from t), 7 <> all(select a from t where a is not null), 1 = any(select a from t where false), 1 = all(select a from t where false)
+select null = any(select a from t where false), null in (select 1), 1 in (select null::int), 1 not in (select null::int where false)
+select t.id, v.x from t, vv v where v.a = t.a order by 1
+select (select x from vv where vv.a = t.a) from t order by id
+select b || (select string_agg(c, '-' order by c) from u where u.tid = t.id) from t order by id
