@@ -92,7 +92,9 @@ class TopN(Node):
     def open(self, context: OpenContext) -> Operator:
         if self.sorts_only:
             return _Pass()
-        if self.limit is None or self.limit == 0 or self.ties:
+        if self.limit == 0:
+            return _Nothing(self.schema)
+        if self.limit is None or self.ties:
             return open_recompute(
                 self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
             )
@@ -108,3 +110,11 @@ def _weight_before(rows: ZSet, ranking: Ranking) -> Int64Array:
 class _Pass:
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         return deltas[0]
+
+
+@dataclass(slots=True)
+class _Nothing:
+    schema: Schema
+
+    def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return ZSet.empty(self.schema)
