@@ -14,7 +14,7 @@ from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type
 from .casts import cast
 from .numeric import fail_valid, out_of_range
-from .ordering import numeric_of
+from .ordering import numeric_of, numeric_text
 from .vector import from_numpy, values
 
 if TYPE_CHECKING:
@@ -68,8 +68,12 @@ def _integer_to_numeric(
 ) -> pa.Array:
     if target.scale is None and target.typmod < 0:
         return array.cast(pa.string())
-    whole = t.fixed_numeric(0)
-    return decimals.rescale(decimals.from_integers(array), whole, target)
+    whole = decimals.from_integers(array)
+    return (
+        whole
+        if target.scale == 0 and target.typmod < 0
+        else decimals.rescale(whole, t.fixed_numeric(0), target)
+    )
 
 
 def _float_to_numeric(
@@ -96,7 +100,7 @@ def to_numeric(
     if source.scale == target.scale and target.typmod < 0:
         return array
     if target.scale is None and target.typmod < 0:
-        return array.cast(pa.string())
+        return numeric_text(array)
     return decimals.rescale(array, numeric_of(array), target)
 
 

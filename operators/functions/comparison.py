@@ -20,7 +20,7 @@ from ...storage import types as t
 from ...storage.types import Type
 from .ordering import sign
 from .registry import Kernel, scalar
-from .vector import as_array, native, valid_of, values
+from .vector import native, valid_of, values
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -55,6 +55,12 @@ def _plain_kernel(symbol: str) -> Kernel:
     return kernel
 
 
+def _has_nan(argument: pa.Array | pa.Scalar) -> bool:
+    if isinstance(argument, pa.Scalar):
+        return argument.as_py() != argument.as_py()
+    return bool(np.isnan(values(argument)).any())
+
+
 def _float_kernel(symbol: str) -> Kernel:
     compare = _ARROW[symbol]
 
@@ -62,9 +68,9 @@ def _float_kernel(symbol: str) -> Kernel:
     def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
         """Compares two floating-point numbers; NaN equals NaN and is greater than any other."""
         result = compare(args[0], args[1])
-        nans = [pc.is_nan(arg) for arg in args]
-        if not any(pc.any(n).as_py() if isinstance(n, pa.Array) else n.as_py() for n in nans):
+        if not any(_has_nan(arg) for arg in args):
             return result
+        nans = [pc.is_nan(arg) for arg in args]
         # With a NaN about, compare (is NaN, value) pairs instead.
         left, right = nans
         same = pc.equal(left, right)
@@ -127,8 +133,3 @@ def distinct(
         part = sign(left.take(indices), right.take(indices), left_type, right_type, context)
         differs[both] = part != 0
     return differs
-
-
-def equal_mask(args: Sequence[Any], length: int) -> npt.NDArray[np.bool_]:
-    """Plain equality of two arrays without NULLs as numpy."""
-    return values(pc.equal(as_array(args[0], length), as_array(args[1], length)))

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...storage import datetimes as dt
 from ...storage import intervals
 from ...storage import types as t
+from ...storage.textform_zoned import to_local
 from ...storage.types import Type
 from ...storage.zones import zone
 from .registry import Kernel, scalar
-from .vector import values
+from .vector import from_numpy, values
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -263,9 +265,41 @@ def _span_parts(value: bytes) -> Parts:
     return Parts(year, months - year * 12, days, *clock, days=days, span=True)
 
 
+_PLAIN = {"YYYY": "%Y", "MM": "%m", "DD": "%d", "HH24": "%H", "MI": "%M", "SS": "%S", "DDD": "%j"}
+_FIRST, _LAST = dt.days_from_civil(1000, 1, 1) * dt.DAY, dt.days_from_civil(10_000, 1, 1) * dt.DAY
+
+
+@lru_cache(1024)
+def _for_arrow(template: str) -> str | None:
+    """The strftime format of a template of plain numbers, or None."""
+    out: list[str] = []
+    for token in tokens_of(template):
+        if not token.word:
+            out.append(token.literal.replace("%", "%%"))
+        elif token.key in _PLAIN and token.fill and not token.ordinal:
+            out.append(_PLAIN[token.key])
+        else:
+            return None
+    return "".join(out) or None
+
+
+def _in_bulk(array: pa.Array, template: str) -> pa.Array | None:
+    """Local times by a plain template, all at once; None when the template or a year is not plain."""
+    layout = _for_arrow(template)
+    micros = values(array)
+    if layout is None or micros.min() < _FIRST or micros.max() >= _LAST:
+        return None
+    return pc.strftime(from_numpy(micros // 1_000_000, pa.int64()).view(pa.timestamp("s")), layout)
+
+
 def _to_char(type_: Type) -> Kernel:
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
         """The moment or interval as text by a template; NULL for infinities."""
+        if length > 16 and type_ != t.INTERVAL and len(args[1].unique()) == 1:
+            local = to_local(args[0], context.timezone) if type_ == t.TIMESTAMPTZ else args[0]
+            found = _in_bulk(local, args[1][0].as_py())
+            if found is not None:
+                return found
         if type_ == t.INTERVAL:
             pairs = zip(args[0].to_pylist(), args[1].to_pylist(), strict=True)
             return pa.array([show(_span_parts(v), f) if f else None for v, f in pairs], pa.string())

@@ -76,21 +76,24 @@ def _wider(a: Type, b: Type) -> Type:
 
 
 def _divide_kernel(type_: Type) -> Kernel:
-    @null_safe
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
         """Integer division, truncated towards zero."""
-        a, b = values(args[0]), values(args[1])
-        fail_valid(DivisionByZero, "division by zero", b == 0, args)
-        dtype = values(pa.array([], type_.arrow)).dtype
-        lowest = np.iinfo(dtype).min
-        a, b = a.astype(dtype), b.astype(dtype)
-        fail_valid(NumericOutOfRange, out_of_range(type_), (a == lowest) & (b == -1), args)
-        b = np.where((b == 0) | ((a == lowest) & (b == -1)), dtype.type(1), b)
-        quotient = a // b
-        quotient += ((a % b) != 0) & ((a < 0) != (b < 0))
-        return from_numpy(quotient, type_.arrow, args)
+        try:
+            return pc.divide_checked(args[0], args[1])
+        except pa.ArrowInvalid:
+            _refuse_division(type_, [as_array(arg, length) for arg in args])
+            raise
 
     return kernel
+
+
+def _refuse_division(type_: Type, args: list[pa.Array]) -> None:
+    """Raises what is wrong with a division that Arrow refused."""
+    a, b = values(args[0]), values(args[1])
+    fail_valid(DivisionByZero, "division by zero", b == 0, args)
+    lowest = np.iinfo(values(pa.array([], type_.arrow)).dtype).min
+    fail_valid(NumericOutOfRange, out_of_range(type_), (a == lowest) & (b == -1), args)
 
 
 def _modulo_kernel(type_: Type) -> Kernel:

@@ -11,9 +11,9 @@ from ...storage import decimals
 from ...storage import decimals_value as exact
 from ...storage import types as t
 from ...storage.types import Type
-from .ordering import numeric_of
+from .ordering import numeric_of, numeric_text
 from .registry import Kernel, TypeRule, scalar
-from .vector import each, null_safe
+from .vector import as_array, each, native, null_safe
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -105,9 +105,16 @@ def _identity(args: Sequence[pa.Array], length: int, context: EpochContext) -> p
 
 
 def _digits(truncating: bool) -> Kernel:
-    @null_safe
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
-        return decimals.round_each(args[0], args[1], numeric_of(args[0]), truncating)
+    shorten = decimals.truncate if truncating else decimals.round_to
+
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
+        array, digits = as_array(args[0], length), args[1]
+        type_ = numeric_of(array)
+        constant = digits.as_py() if isinstance(digits, pa.Scalar) else None
+        if constant is not None and decimals.round_type(type_, constant).scale is not None:
+            return numeric_text(shorten(array, type_, constant))
+        return decimals.round_each(array, as_array(digits, length), type_, truncating)
 
     return kernel
 
@@ -122,9 +129,7 @@ def _of_texts(function: Callable[..., Any], arrow: pa.DataType) -> Kernel:
 
     @null_safe
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
-        return inner(
-            [a if pa.types.is_string(a.type) else a.cast(pa.string()) for a in args], length, context
-        )
+        return inner([numeric_text(arg) for arg in args], length, context)
 
     return kernel
 

@@ -56,7 +56,7 @@ def _cot(x: Floats) -> Floats:
     return 1.0 / np.tan(x)
 
 
-_UNARY: list[tuple[tuple[str, ...], Callable[[Floats], Floats], tuple[Domain, ...], str]] = [
+_UNARY: list[tuple[tuple[str, ...], Callable[[Any], Any], tuple[Domain, ...], str]] = [
     (("ceil", "ceiling"), np.ceil, (), "Nearest integer not below."),
     (("floor",), np.floor, (), "Nearest integer not above."),
     (("round",), _half_even, (), "Nearest integer, ties to even."),
@@ -86,7 +86,7 @@ _UNARY: list[tuple[tuple[str, ...], Callable[[Floats], Floats], tuple[Domain, ..
 _MAY_OVERFLOW = frozenset({"exp", "degrees"})
 
 
-def _unary(name: str, function: Callable[[Floats], Floats], domains: tuple[Domain, ...], doc: str) -> Kernel:
+def _unary(name: str, function: Callable[[Any], Any], domains: tuple[Domain, ...], doc: str) -> Kernel:
     @null_safe
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
         x = values(args[0])

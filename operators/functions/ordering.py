@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...storage import decimals
+from ...storage.textform import DEFAULT_SETTINGS
+from ...storage.textform_numbers import format_numerics
 from ...storage.types import NUMERIC, Type, fixed_numeric
 from .vector import values
 
@@ -91,6 +93,15 @@ def _numeric_sign(left: pa.Array, right: pa.Array) -> Signs:
 def numeric_of(array: pa.Array) -> Type:
     """The numeric type whose physical form a column has."""
     return fixed_numeric(array.type.scale) if pa.types.is_decimal(array.type) else NUMERIC
+
+
+def numeric_text(array: pa.Array) -> pa.Array:
+    """A numeric column in its text form."""
+    return (
+        format_numerics(numeric_of(array), array, DEFAULT_SETTINGS)
+        if pa.types.is_decimal(array.type)
+        else array
+    )
 
 
 def _moment_sign(

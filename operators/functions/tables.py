@@ -23,6 +23,7 @@ from ...storage.types import Type
 from . import patterns
 from .arrays import split_text
 from .lists import lists_of
+from .ordering import numeric_text
 from .registry import TABLE_FUNCTIONS, TableFunction
 from .vector import call_each, valid_of, values
 
@@ -176,7 +177,7 @@ def _numeric_members(start: Decimal, stop: Decimal, step: Decimal = Decimal(1)) 
 
 def _generate_numerics(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
     """The numbers from the first to the second, by the third or 1."""
-    texts = [arg.cast(pa.string()).to_pylist() for arg in args]
+    texts = [numeric_text(arg).to_pylist() for arg in args]
     rows = zip(*[[exact.parse(v) for v in column] for column in texts], strict=True)
     return _flatten(call_each(_numeric_members, rows), pa.string())
 
@@ -274,13 +275,13 @@ for _args in ((t.TEXT, t.TEXT), (t.TEXT, t.TEXT, t.TEXT)):
 # json
 
 
-_NOT_AN_ARRAY = {
+_NOT_AN_ARRAY: dict[tuple[str, type | None], str] = {
     ("jsonb", dict): "cannot extract elements from an object",
     ("jsonb", None): "cannot extract elements from a scalar",
     ("json", dict): "cannot call {} on a non-array",
     ("json", None): "cannot call {} on a scalar",
 }
-_NOT_AN_OBJECT = {
+_NOT_AN_OBJECT: dict[tuple[str, type | None], str] = {
     ("keys", list): "cannot call {} on an array",
     ("keys", None): "cannot call {} on a scalar",
     ("jsonb", list): "cannot call {} on a non-object",

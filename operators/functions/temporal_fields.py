@@ -148,9 +148,8 @@ def _moment_field(unit: str, name: str, array: pa.Array, type_: Type, context: E
         return (instants // 1_000_000, 0) if clock is None else (instants, 6)
     if name == "julian":
         return (days + _JULIAN, 0) if clock is None else (clock, -1)
-    found = _calendar_field(name, days)
-    if found is None and clock is not None:
-        found = _clock_field(name, clock)
+    found = None if clock is None else _clock_field(name, clock)
+    found = found or _calendar_field(name, days)
     if found is None:
         raise unsupported(unit, type_)
     return found

@@ -197,7 +197,7 @@ def each_distinct(function: Callable[[Any], Any], array: pa.Array, type_: pa.Dat
     try:
         done = call_each(function, ((v,) for v in encoded.dictionary.to_pylist()))
     except SqlError as error:
-        bad = np.isin(values(codes), error.rows)
+        bad = np.isin(values(codes), [] if error.rows is None else error.rows)
         if array.null_count:
             bad &= array.is_valid().to_numpy(zero_copy_only=False)
         error.rows = np.flatnonzero(bad)

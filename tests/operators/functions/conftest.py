@@ -162,10 +162,17 @@ class Oracle:
         return self.one(make_call(name, resolved), columns)  # pyright: ignore[reportArgumentType]
 
     def check_constants(
-        self, name: str, texts: Sequence[str], types: Sequence[str], constants: Sequence[str]
+        self,
+        name: str,
+        texts: Sequence[str],
+        types: Sequence[str],
+        constants: Sequence[str],
+        first: str = "text",
     ) -> None:
-        """A whole column of texts with constants as the other arguments."""
-        resolved = [t.TEXT, *(type_by_name(type_) for type_ in types)]
+        """A whole column, given as texts, with constants as the other arguments."""
+        declared = t.numeric(12, 3) if first == "numeric(12,3)" else type_by_name(first)
+        assert declared is not None
+        resolved = [declared, *(type_by_name(type_) for type_ in types)]
         call = make_call(name, resolved)  # pyright: ignore[reportArgumentType]
         literals = [
             Literal(parse_text(type_, pa.array([value], pa.string()))[0].as_py(), type_)
@@ -173,7 +180,7 @@ class Oracle:
             if type_ is not None
         ]
         fixed = [quote(v, type_) for v, type_ in zip(constants, types, strict=True)]
-        commands = ["SELECT " + sql_call(name, [quote(v, "text"), *fixed]) + "::text" for v in texts]
+        commands = ["SELECT " + sql_call(name, [quote(v, first), *fixed]) + "::text" for v in texts]
         result = evaluate(
             Call(call.function, (call.args[0], *literals), call.type),
             [pa.array(texts)],

@@ -33,6 +33,14 @@ def test_moments(oracle, type_) -> None:
         oracle.check("to_char", (type_, "text"), list(itertools.product(STAMPS, ["OF", "TZ tz", "TZH:TZM"])))
 
 
+def test_moments_in_bulk(oracle) -> None:
+    oracle.use_zone("America/New_York")
+    stamps = [f"{year}-0{year % 9 + 1}-1{year % 7} 0{year % 9}:05:06.78" for year in range(1000, 2500, 40)]
+    for template in ("YYYY-MM-DD HH24:MI:SS", "DDD%d DD/MM", "YYYY"):
+        for type_ in ("timestamp", "timestamptz"):
+            oracle.check_constants("to_char", stamps, ["text"], [template], type_)
+
+
 def test_intervals(oracle) -> None:
     spans = ["1 day 02:03:04.5", "-25:00:00", "14 mons", "100:00", None]
     oracle.check(

@@ -91,6 +91,13 @@ def test_numeric_digits(oracle, name) -> None:
     oracle.check(name, ("numeric", "int4"), list(itertools.product([*NUMERICS, *numbers(name)], digits)))
 
 
+@pytest.mark.parametrize("name", ["round", "trunc"])
+@pytest.mark.parametrize("digits", ["-2", "0", "2", "3", "9"])
+def test_fixed_scale_in_bulk(oracle, name, digits) -> None:
+    values = [f"{v}.{v % 1000:03d}" for v in range(-50_000, 50_000, 2501)]
+    oracle.check_constants(name, values, ["int4"], [digits], "numeric(12,3)")
+
+
 FUNCTIONS = [
     "ceil", "ceiling", "floor", "round", "trunc", "sign", "sqrt", "|/", "cbrt", "||/", "exp", "ln", "log",
     "log10",
