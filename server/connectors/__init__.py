@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import nexmark
+from . import datagen, nexmark
 from .base import Registry
 
-_REGISTERED = (nexmark,)
+_REGISTERED = (datagen, nexmark)
 
 CONNECTORS = Registry()

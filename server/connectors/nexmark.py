@@ -110,7 +110,8 @@ class Nexmark:
     def open(self, schema: Schema, options: Mapping[str, str]) -> NexmarkReader:
         parsed = parse_options(options)
         known = _COLUMNS[parsed.kind]
-        for column in schema:
+        wanted = [column for column in schema if not column.hidden]
+        for column in wanted:
             if column.name not in known:
                 raise InvalidParameterValue(
                     f'nexmark\'s {parsed.kind} has no column "{column.name}"',
@@ -120,7 +121,7 @@ class Nexmark:
                 raise InvalidParameterValue(
                     f'column "{column.name}" of nexmark\'s {parsed.kind} is of type {known[column.name]}'
                 )
-        return NexmarkReader(schema.names, parsed)
+        return NexmarkReader(tuple(column.name for column in wanted), parsed)
 
 
 class NexmarkReader:
