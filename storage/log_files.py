@@ -328,7 +328,6 @@ def _settle(folder: Path, disk: Disk, reader: LogReader, end: Position) -> None:
     start = mark.offset if mark is not None and mark.segment == number and mark <= end else 0
     file = disk.open(segment_path(folder, number), write=True)
     try:
-        file.truncate(stop)
         if start < stop:
             file.write_at(start, [file.read_at(start, stop - start)])
         file.sync()

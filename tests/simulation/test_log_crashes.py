@@ -33,7 +33,9 @@ class LogWorld:
         self.doubts: list[bytes] = []
 
     def live(self) -> None:
-        self.disk.crash_after = self.random.choice((None, self.random.randrange(10)))
+        self.disk.crash_after = self.random.choice(
+            (None, self.random.randrange(10), self.random.randrange(50))
+        )
         try:
             log = FileLog.open(LOG, self.disk, segment_bytes=700)
             self.check(log)
