@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import psycopg
 import pytest
+from psycopg import pq
 
 from millpond.operators.expr import Literal
 from millpond.operators.node import walk
@@ -21,6 +23,7 @@ from millpond.storage.types import INT4, INT8, TEXT, Type, array_of
 
 from ..sql.bind_oracle import DEFINITIONS, catalog
 from .execution_oracle import Database, Row, as_text, postgres_rows, sorted_rows
+from .random_queries import QueryMaker
 
 FOLDER = Path(__file__).parent / "queries"
 QUERIES = [line for line in (FOLDER / "select.sql").read_text().splitlines() if line.strip()]
@@ -50,6 +53,25 @@ def test_rows_are_those_of_postgres(oracle: psycopg.Connection, database: Databa
     if " order by " not in text or " over " in text:
         expected, found = sorted_rows(expected), sorted_rows(found)
     assert found == expected
+
+
+ROWS_MAX = 3000
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_queries_give_the_rows_of_postgres(
+    oracle: psycopg.Connection, database: Database, seed: int
+) -> None:
+    maker = QueryMaker(Random(seed))
+    compared = 0
+    while compared < 20:
+        text = maker.query()
+        result = oracle.pgconn.exec_(f"SET statement_timeout = 2000; {text}".encode())
+        if result.status != pq.ExecStatus.TUPLES_OK or result.ntuples > ROWS_MAX:
+            continue
+        expected = sorted_rows(postgres_rows(oracle, text))
+        assert sorted_rows(database.query(text)) == expected, text
+        compared += 1
 
 
 PARAMETRISED = [

@@ -243,7 +243,7 @@ select * from jsonb_to_recordset('[{"a":{"q":1}}]') as x(a jsonb, n numeric(5,2)
 select a + 1 from json_to_record('{"a":1}') as x(a int)
 select * from rows from (generate_series(1,3), unnest(array['a','b'])) as r(i, s)
 select * from rows from (generate_series(1,2), generate_series(5,7)) with ordinality as r
-select t.id, u.c, x.p, x.q from t, u join lateral (select t.a p, u.tid q) x on x.q = t.id order by 1, 2
+select t.id, u.c, x.p, x.q from t, u join lateral (select t.a p, u.tid q) x on x.q = u.tid order by 1, 2, 3, 4
 select t.id, y.z from t join lateral (select t.a as k) x on true, lateral (select x.k + t.id as z) y order by 1
 select t.id, y.n from t left join lateral (select t.a as k where t.a > 1) x on true left join lateral (select x.k + 1 as n) y on y.n > 2 order by 1
 select (select count(*) from t x, lateral (select x.a + o.id as s) y where y.s > 3) from t o order by o.id
