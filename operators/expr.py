@@ -11,11 +11,12 @@ them afterwards. `Parameter` is replaced by a `Literal` before execution.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..storage.types import BOOL, TIMESTAMPTZ, Type
+from .fields import field_names
 
 if TYPE_CHECKING:
     from .functions.registry import ScalarFunction
@@ -30,8 +31,8 @@ class Expr:
     @property
     def children(self) -> tuple[Expr, ...]:
         found: list[Expr] = []
-        for item in fields(self):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, item.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Expr):
                 found.append(value)
             elif isinstance(value, tuple):
@@ -41,12 +42,12 @@ class Expr:
     def with_children(self, children: tuple[Expr, ...]) -> Expr:
         queue: Iterator[Expr] = iter(children)
         changed: dict[str, object] = {}
-        for item in fields(self):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, item.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Expr):
-                changed[item.name] = next(queue)
+                changed[name] = next(queue)
             elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
-                changed[item.name] = tuple(next(queue) if isinstance(v, Expr) else v for v in value)
+                changed[name] = tuple(next(queue) if isinstance(v, Expr) else v for v in value)
         return replace(self, **changed)  # pyright: ignore[reportArgumentType,reportCallIssue,reportUnknownVariableType]
 
 

@@ -17,7 +17,7 @@ Neither reads a clock, draws a random number or does I/O (I4): `now()` is in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
+from .fields import field_names
 from .zset import ZSet
 
 
@@ -105,8 +106,8 @@ class Node:
     @property
     def inputs(self) -> tuple[Node, ...]:
         found: list[Node] = []
-        for item in fields(self):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, item.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
                 found.append(value)
             elif isinstance(value, tuple):
@@ -117,12 +118,12 @@ class Node:
         """The same node over other inputs, given in the order of `inputs`."""
         queue: Iterator[Node] = iter(inputs)
         changed: dict[str, object] = {}
-        for item in fields(self):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, item.name)
+        for name in field_names(type(self)):
+            value = getattr(self, name)
             if isinstance(value, Node):
-                changed[item.name] = next(queue)
+                changed[name] = next(queue)
             elif isinstance(value, tuple) and any(isinstance(v, Node) for v in value):
-                changed[item.name] = tuple(next(queue) if isinstance(v, Node) else v for v in value)
+                changed[name] = tuple(next(queue) if isinstance(v, Node) else v for v in value)
         return replace(self, **changed)  # pyright: ignore[reportArgumentType,reportCallIssue,reportUnknownVariableType]
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:

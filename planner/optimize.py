@@ -21,7 +21,7 @@ from .rules.merge_projects import merge_projects
 from .rules.prune_columns import prune_columns
 from .rules.push_filters import push_filters
 from .rules.unnest_subqueries import unnest_subqueries
-from .verify import verify
+from .verify import expressions_of, verify
 
 Rule = Callable[[Node, Catalog], Node]
 
@@ -44,12 +44,16 @@ ONE_OFF_RULES: tuple[Rule, ...] = (key_lookup,)
 
 def optimize(node: Node, catalog: Catalog, for_view: bool = False) -> Node:
     """The plan to run."""
+    if not node.inputs and not any(True for _ in expressions_of(node)):
+        return node
     verify(node, "translation")
     decorrelated = False
     for rule in RULES if for_view else RULES + ONE_OFF_RULES:
-        node = rule(node, catalog)
+        changed = rule(node, catalog)
         decorrelated = decorrelated or rule is decorrelate
-        verify(node, rule.__name__, decorrelated)
+        if changed is not node:
+            verify(changed, rule.__name__, decorrelated)
+        node = changed
     return node
 
 

@@ -7,16 +7,20 @@ branches agree; and, once decorrelated, no `Apply`, `Subquery` or `OuterColumn` 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 
-from ..operators.aggregate import Aggregate
+from ..operators.aggregate import Aggregate, AggregateCall
 from ..operators.expr import ColumnRef, Expr, OuterColumn, Subquery
+from ..operators.fields import field_names
 from ..operators.join import Join
 from ..operators.node import Node, walk
 from ..operators.set_operation import SetOperation
 from ..operators.union import Union
+from ..operators.window import WindowCall
 from ..storage.schema import Schema
 from .apply import Apply
+
+_CALLS = (AggregateCall, WindowCall)
+"""What holds expressions without being one."""
 
 
 def verify(node: Node, after: str, decorrelated: bool = False) -> None:
@@ -77,10 +81,8 @@ def _walk(expr: Expr) -> Iterator[Expr]:
 
 def expressions_of(owner: object) -> Iterator[Expr]:
     """The expressions in the fields of a node, those in its calls included."""
-    if not is_dataclass(owner):
-        return
-    for item in fields(owner):
-        yield from _expressions(getattr(owner, item.name))
+    for name in field_names(type(owner)):
+        yield from _expressions(getattr(owner, name))
 
 
 def _expressions(value: object) -> Iterator[Expr]:
@@ -89,5 +91,5 @@ def _expressions(value: object) -> Iterator[Expr]:
     elif isinstance(value, tuple):
         for part in value:
             yield from _expressions(part)
-    elif is_dataclass(value) and not isinstance(value, Node | type):
+    elif isinstance(value, _CALLS):
         yield from expressions_of(value)

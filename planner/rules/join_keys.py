@@ -1,8 +1,8 @@
 """Equalities between the two sides of a join become its keys: the operators find rows by them.
 
-`a = b` and `a IS NOT DISTINCT FROM b` with `a` over the left row and `b` over the right one say the same
-as keys; a join has either the first kind of key or the second, so the second is taken only where there is none
-of the first. The two sides have the same type already: the binder put in the casts.
+`a = b` and `a IS NOT DISTINCT FROM b`, with `a` over the left row and `b` over the right one, are what keys
+say; a join has either the first kind of key or the second, so the second is taken only where there is
+none of the first. The two sides have the same type already: the binder put in the casts.
 """
 
 from __future__ import annotations

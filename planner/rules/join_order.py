@@ -16,6 +16,8 @@ from ..conditions import condition_of, conjuncts, equality
 
 
 def join_order(node: Node, catalog: Catalog) -> Node:
+    if not node.inputs:
+        return node
     if _is_plain(node):
         relations: list[Node] = []
         parts: list[Expr] = []
@@ -25,7 +27,8 @@ def join_order(node: Node, catalog: Catalog) -> Node:
             return _ordered(relations, parts)
         assert isinstance(node, Join)
         return node.with_inputs(tuple(relations))
-    return node.with_inputs(tuple(join_order(child, catalog) for child in node.inputs))
+    inputs = tuple(join_order(child, catalog) for child in node.inputs)
+    return node if all(a is b for a, b in zip(inputs, node.inputs, strict=True)) else node.with_inputs(inputs)
 
 
 def _is_plain(node: Node) -> bool:

@@ -60,8 +60,9 @@ def _constants(part: Expr, scan: Scan) -> tuple[int, list[Expr]] | None:
     if sides is None:
         return None
     for column, value in (sides, sides[::-1]):
-        fits = isinstance(column, ColumnRef) and column.type.arrow == value.type.arrow
-        if fits and _constant(value):
+        if not isinstance(column, ColumnRef) or not _constant(value):
+            continue
+        if column.type.arrow == value.type.arrow:
             return column.index, [value]
     return None
 

@@ -31,7 +31,8 @@ Positions = dict[int, int]
 
 def prune_columns(node: Node, catalog: Catalog) -> Node:
     pruned, positions = _pruned(node, set(range(len(node.schema))))
-    return _exactly(pruned, positions, list(range(len(node.schema))), node)
+    exact = _exactly(pruned, positions, list(range(len(node.schema))), node)
+    return node if exact == node else exact
 
 
 def _pruned(node: Node, needed: set[int]) -> tuple[Node, Positions]:

@@ -33,7 +33,8 @@ LEFT_FILTERABLE = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
 
 
 def push_filters(node: Node, catalog: Catalog) -> Node:
-    return _pushed(node, [])
+    pushed = _pushed(node, [])
+    return node if pushed == node else pushed
 
 
 def _pushed(node: Node, parts: list[Expr]) -> Node:
