@@ -18,7 +18,7 @@ from ...storage import types as t
 from ...storage.errors import InvalidParameterValue, NullNotAllowed
 from ...storage.types import Type, array_of
 from .aggregates import AggregateFunction, Int64, Types, Whole, register
-from .aggregates_extremes import edge_positions, take_or_null
+from .aggregates_extremes import best_positions, edge_positions, ranks, take_or_null
 from .json_build import json_texts
 from .registry import TypeRule
 from .text import output_text
@@ -167,3 +167,44 @@ register(
         doc="The first of the values that are not NULL.",
     )
 )  # fmt: skip
+
+
+def _edge(last: bool) -> Whole:
+    def whole(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
+        starts, stops = offsets[:-1], offsets[1:]
+        return take_or_null(args[0], np.where(stops > starts, stops - 1 if last else starts, -1))
+
+    return whole
+
+
+for _name, _last in (("first_value", False), ("last_value", True)):
+    register(
+        AggregateFunction(
+            _name, (Type("anyelement"),), _same, "ordered", whole=_edge(_last), skips_null=False,
+            doc=f"The {'last' if _last else 'first'} value in the call's order, NULL or not.",
+        )
+    )  # fmt: skip
+
+
+def _arg_edge(last: bool) -> Whole:
+    def whole(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
+        ids = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        known = np.flatnonzero(values(args[1].is_valid()))
+        found = np.full(len(offsets) - 1, -1, np.int64)
+        if len(known):
+            order = ranks(args[1].take(pa.array(known)), types[1])
+            best = best_positions(order, ids[known], len(found), last)
+            found = np.where(best >= 0, known[best], -1)
+        return take_or_null(args[0], found)
+
+    return whole
+
+
+for _name, _last in (("arg_min", False), ("arg_max", True), ("min_by", False), ("max_by", True)):
+    register(
+        AggregateFunction(
+            _name, (Type("anyelement"), Type("any")), _same, "ordered", whole=_arg_edge(_last),
+            value_argument=1,
+            doc=f"The first argument where the second is {'greatest' if _last else 'least'}.",
+        )
+    )  # fmt: skip

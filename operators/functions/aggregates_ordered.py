@@ -129,3 +129,17 @@ register(
         doc="The most frequent value, the first of them in order.",
     )
 )  # fmt: skip
+
+
+def _approximate(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
+    return _discrete([args[0], args[-1]], weights, offsets, (types[0], types[-1]))
+
+
+for _args in ((t.FLOAT8, t.FLOAT8), (t.FLOAT8, t.FLOAT8, t.FLOAT8)):
+    register(
+        AggregateFunction(
+            "approx_percentile", _args, t.FLOAT8, "ordered", whole=_approximate,
+            value_argument=len(_args) - 1,
+            within_group=True, doc="percentile_disc, exact; the allowed relative error is not needed.",
+        )
+    )  # fmt: skip

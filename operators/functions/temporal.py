@@ -262,7 +262,9 @@ def _clock_now(args: Sequence[pa.Array], length: int, context: EpochContext) -> 
     return from_numpy(values(_local(args, length, context)) % dt.DAY, pa.time64("us"))
 
 
-for _name in ("now", "transaction_timestamp", "statement_timestamp", "current_timestamp", "clock_timestamp"):
+for _name in (
+    "now", "transaction_timestamp", "statement_timestamp", "current_timestamp", "clock_timestamp", "proctime",
+):  # fmt: skip
     scalar(_name, (), t.TIMESTAMPTZ, volatility="stable")(_instant)
 scalar("localtimestamp", (), t.TIMESTAMP, volatility="stable")(_local)
 scalar("current_date", (), t.DATE, volatility="stable")(_today)

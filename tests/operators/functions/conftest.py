@@ -181,13 +181,10 @@ class Oracle:
         ]
         fixed = [quote(v, type_) for v, type_ in zip(constants, types, strict=True)]
         commands = ["SELECT " + sql_call(name, [quote(v, first), *fixed]) + "::text" for v in texts]
-        result = evaluate(
-            Call(call.function, (call.args[0], *literals), call.type),
-            [pa.array(texts)],
-            len(texts),
-            self.context,
-        )
-        assert text_of(call.type, result, "UTC") == self.ask(commands), name
+        column = parse_text(declared, pa.array(texts, pa.string()), TextSettings(self.context.timezone))
+        expr = Call(call.function, (call.args[0], *literals), call.type)
+        result = evaluate(expr, [column], len(texts), self.context)
+        assert text_of(call.type, result, self.context.timezone) == self.ask(commands), name
 
     def check_cast(self, source: str, target: Type, sql_target: str, texts: Sequence[str | None]) -> None:
         commands = [f"SELECT ({quote(v, source)}::{sql_target})::text" for v in texts]

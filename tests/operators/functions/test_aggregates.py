@@ -331,3 +331,14 @@ def test_percentiles(postgres: psycopg.Connection, name: str, type_: Type, fract
         fractions = pa.array([fraction] * len(array), pa.float64())
         result = function.whole([fractions, array], weights, offsets, (t.FLOAT8, type_))
         assert text_of(type_, result) == [expected]
+
+
+def test_first_last_and_arguments_of_extremes() -> None:
+    values, by = pa.array(["a", None, "c", "d"]), pa.array([2, 1, None, 9])
+    weights, offsets = np.ones(4, np.int64), np.array([0, 3, 4, 4])
+    types = (t.TEXT, t.INT4)
+    wanted = {"first_value": ["a", "d", None], "last_value": ["c", "d", None], "any_value": ["a", "d", None]}
+    for name, expected in wanted.items():
+        assert AGGREGATES[name][0].whole([values], weights, offsets, types[:1]).to_pylist() == expected
+    for name, expected in {"arg_max": ["a", "d", None], "arg_min": [None, "d", None]}.items():
+        assert AGGREGATES[name][0].whole([values, by], weights, offsets, types).to_pylist() == expected

@@ -80,3 +80,21 @@ def test_strings(oracle) -> None:
         ("text", "text", "text"),
         list(itertools.product(["a,b,,c"], [","], ["b", "", None])),
     )
+
+
+EXTRAS = [
+    ("array_max", "int4[]", "{3,NULL,7,1}", "7"), ("array_max", "int4[]", "{}", None),
+    ("array_min", "text[]", "{b,a,NULL}", "a"),
+    ("array_min", "timestamp[]", "{infinity,2020-01-01}", "2020-01-01 00:00:00"),
+    ("array_sum", "int4[]", "{1,2,NULL}", "3"),
+    ("array_sum", "float8[]", "{0.1,0.2}", "0.30000000000000004"), ("array_sum", "int8[]", "{}", None),
+    ("array_sort", "int4[]", "{3,NULL,1,2}", "{1,2,3,NULL}"), ("array_sort", "text[]", "{}", "{}"),
+    ("array_max", "int4[]", None, None),
+    ("array_reverse", "int4[]", "{3,NULL,1}", "{1,NULL,3}"),
+    ("array_distinct", "int4[]", "{2,1,2,NULL,NULL}", "{2,1,NULL}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "type_", "text", "wanted"), EXTRAS)
+def test_functions_postgres_lacks(oracle, name, type_, text, wanted) -> None:
+    assert oracle.ours(name, (type_,), (text,)) == wanted

@@ -67,7 +67,8 @@ def test_other_numbers(oracle) -> None:
 
 
 def test_to_date(oracle) -> None:
-    rows = [("2024-02-09", "YYYY-MM-DD"), ("09 Feb 2024", "DD Mon YYYY"), ("February 9, 2024", "Month DD, YYYY"),
+    rows = [("2024-02-09", "YYYY-MM-DD"), ("09 Feb 2024", "DD Mon YYYY"),
+            ("February 9, 2024", "Month DD, YYYY"),
             ("20240209", "YYYYMMDD"),
             ("2024-040", "YYYY-DDD"), ("2024-13-01", "YYYY-MM-DD"), ("99-01-02", "YY-MM-DD"),
             ("44-03-15 BC", "YYYY-MM-DD BC"),
