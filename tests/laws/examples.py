@@ -309,6 +309,11 @@ def joined_failing(kind: JoinKind) -> Builder:
     return build
 
 
+def joined_keys(right: int) -> Callable[[JoinKind], Builder]:
+    """Two keyed inputs; the right key is the join key (`right` 0) or not."""
+    return lambda kind: lambda r: equi(r["k"], r["k"], kind, 1, right)
+
+
 def joined_anyhow(kind: JoinKind) -> Builder:
     return lambda r: Join(r["r"], r["s"], kind)
 
@@ -452,6 +457,7 @@ for _kind in KINDS:
         ("join mixed types", joined_mixed_types), ("join computed", joined_computed),
         ("join condition", joined_condition), ("join failing", joined_failing),
         ("join anyhow", joined_anyhow), ("join unequal", joined_unequal),
+        ("join keys once", joined_keys(0)), ("join keys often", joined_keys(1)),
     ):  # fmt: skip
         EXAMPLES[f"{_name} {_kind.value}"] = _make(_kind)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -55,7 +56,7 @@ class Relation:
     schema: Schema
     key: tuple[int, ...] | None
     random: random.Random
-    pools: list[list]
+    pools: list[Sequence]
     append_only: bool = False
     null_share: float = 0.15
     rows: list[tuple] = field(default_factory=list)
@@ -95,20 +96,20 @@ class Relation:
         kind = self.random.choice("iiiiduurb" if not self.append_only else "i")
         if kind in "ib":
             again = self.gone and self.random.random() < 0.5
-            self._insert(self.random.choice(self.gone) if again else self.row(), delta)
+            self.insert(self.random.choice(self.gone) if again else self.row(), delta)
         elif kind == "r" and self.rows and self.key is None:
-            self._insert(self.random.choice(self.rows), delta)
+            self.insert(self.random.choice(self.rows), delta)
         elif kind == "d" and self.rows:
-            self._delete(self.random.randrange(len(self.rows)), delta)
+            self.delete(self.random.randrange(len(self.rows)), delta)
         elif kind == "u" and self.rows:
             self._update(self.random.randrange(len(self.rows)), delta)
 
-    def _insert(self, row: tuple, delta: list[tuple[tuple, int]]) -> None:
+    def insert(self, row: tuple, delta: list[tuple[tuple, int]]) -> None:
         if not self.holds_key(row):
             self.rows.append(row)
             delta.append((row, 1))
 
-    def _delete(self, position: int, delta: list[tuple[tuple, int]]) -> None:
+    def delete(self, position: int, delta: list[tuple[tuple, int]]) -> None:
         row = self.rows.pop(position)
         self.gone.append(row)
         delta.append((row, -1))
@@ -127,7 +128,7 @@ def relation(
 ) -> Relation:
     """A relation of columns c0, c1, …; key columns are int8 0 … 19 and not nullable."""
     columns: list[Column] = []
-    pools: list[list] = []
+    pools: list[Sequence] = []
     for i, type_ in enumerate(types):
         in_key = key is not None and i in key
         columns.append(Column(f"c{i}", t.INT8 if in_key else type_, not in_key))
