@@ -227,6 +227,6 @@ select string_to_array('a,b', ','), array_to_string(arr, ','), array_length(arr,
 select regexp_replace(b, 'a', 'b'), split_part(b, ',', 1), replace(b, 'a', 'b'), md5(b), concat(a, b, null), concat_ws(',', a, b), format('%s', a), left(b, 1), right(b, 1), reverse(b), repeat(b, 2), lpad(b, 5), strpos(b, 'x'), initcap(b), chr(65), ascii(b), to_hex(a), btrim(b, 'x'), translate(b, 'a', 'b') from t
 select quote_ident('a'), quote_literal('b'), coalesce(b, quote_nullable(null)) from t
 select count(*) filter (where a > 1), sum(a) filter (where b is null) over () from t group by a, b
-select mode() within group (order by a), percentile_disc(0.5) within group (order by b desc), percentile_cont(array[0.5, 0.9]) within group (order by a) from t
+select mode() within group (order by a), percentile_disc(0.5) within group (order by b desc) from t
 select string_agg(distinct b, ',' order by b), array_agg(distinct a), string_agg(a::text, '') from t
 select bit_and(a), bit_or(a), bool_or(ok), every(ok), stddev_pop(a), var_samp(f), corr(f, f) from t, u
