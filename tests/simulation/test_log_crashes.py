@@ -18,7 +18,7 @@ from millpond.storage.log_files import FileLog
 
 from .fake_disk import Crash, FakeDisk
 
-FIRST, LAST = (int(part) for part in os.environ.get("MILLPOND_LOG_SEEDS", "0:4000").split(":"))
+FIRST, LAST = (int(part) for part in os.environ.get("MILLPOND_LOG_SEEDS", "0:2500").split(":"))
 GROUPS = 4
 LOG = Path("/log")
 
