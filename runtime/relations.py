@@ -7,7 +7,7 @@ relation is computed from the catalogue and live facts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,11 @@ class ReadContext:
         return found
 
     def system(self, catalog: Catalog) -> SystemContext:
-        return SystemContext(catalog, self.search_path, self.context.session, self.live)
+        """What system relations see: the session's surroundings with the catalogue the query was planned with."""
+        around = self.context.surroundings
+        if not isinstance(around, SystemContext):
+            return SystemContext(catalog, self.search_path, self.context.session, self.live)
+        return around if around.catalog is catalog else replace(around, catalog=catalog)
 
 
 def key_values(scan: KeyLookup, read: ReadContext) -> list[pa.Array]:

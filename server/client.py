@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, MutableMapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,7 +31,7 @@ from ..storage.types import Type
 from .backend import Prepared, Result, ResultColumn, TransactionStatus
 from .futures import then
 from .plans import QueryPlan, WritePlan, plan_query, plan_write
-from .settings import SessionSettings, milliseconds
+from .settings import VERSION, SessionSettings, milliseconds
 
 if TYPE_CHECKING:
     from .cursor import Cursor
@@ -87,7 +87,7 @@ class Client:
 
     @property
     def text_settings(self) -> TextSettings:
-        return self.settings.text_settings()
+        return replace(self.settings.text_settings(), names=self.object_names)
 
     def parameters(self) -> dict[str, str]:
         return self.settings.reported()
@@ -228,7 +228,7 @@ class Client:
         catalog = self.catalog
         surroundings = SystemContext(
             catalog, self.search_path, self.session_values(), self.database.live(self),
-            engine.state.sequences, self.drawn,
+            engine.state.sequences, self.drawn, self.settings.show, self.set_config, self.database.control,
         )  # fmt: skip
         context = EpochContext(
             engine.published.epoch,
@@ -240,12 +240,26 @@ class Client:
         )
         return ReadContext(context, self.search_path, surroundings.live)
 
+    def object_names(self, type_name: str, oids: pa.Array) -> pa.Array:
+        """The names of objects by OID, as results show them (`TextSettings.names`)."""
+        return SystemContext(self.catalog, self.search_path).names(type_name, oids)
+
+    def set_config(self, name: str, value: str | None, local: bool) -> str:
+        """SET from within a query. What would hold for an implicit transaction only does not hold at all."""
+        if local and not self.in_block:
+            return value or ""
+        self.settings.set(name, value, local)
+        return self.settings.show(name)
+
     def session_values(self) -> dict[str, str]:
         """What session functions (current_user, current_setting …) show."""
         return {
             "user": self.user,
             "database": DATABASE,
             "pid": str(self.pid),
+            "backend_pid": str(self.pid),
+            "version": VERSION,
+            "query": self.current_query,
             "address": self.address,
             "search_path": ",".join(self.search_path),
             "application_name": self.settings.show("application_name"),

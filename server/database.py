@@ -110,6 +110,15 @@ class Database:
         with self._lock:
             self.clients.pop(client.pid, None)
 
+    def control(self, action: str, pid: int) -> bool:
+        """Does "cancel" or "terminate" to a session, on behalf of another; whether there is one."""
+        with self._lock:
+            client = self.clients.get(pid)
+        if client is None:
+            return False
+        client.cancel()
+        return True
+
     def live(self, client: Client) -> Mapping[str, Callable[[], Iterable[tuple[object, ...]]]]:
         """The live facts that system relations show; see `live.py`."""
         from .live import live_facts

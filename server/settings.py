@@ -8,16 +8,21 @@ and SET LOCAL by COMMIT too. The reported ones go to the client as ParameterStat
 
 from __future__ import annotations
 
+import platform
 import re
+import sys
 import zoneinfo
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from ..sql.system.own import release
 from ..storage.errors import InvalidParameterValue, SqlError, UnknownSetting
 from ..storage.textform import TextSettings
 
 SERVER_VERSION = "15.8"
 SERVER_VERSION_NUM = "150008"
+VERSION = f"PostgreSQL {SERVER_VERSION} (millpond {release()}) on {platform.machine()}-{sys.platform}"
+"""What `version()` says; clients read the number behind PostgreSQL."""
 
 
 class ReadOnlySetting(SqlError, code="55P02"): ...
@@ -201,6 +206,8 @@ SETTINGS: dict[str, Setting] = {
         Setting("plan_cache_mode", "auto", _any),
         Setting("check_function_bodies", "on", _bool),
         Setting("role", "none", _any),
+        Setting("show_matviews_as_tables", "on", _bool,
+                doc="information_schema shows materialized views, as views"),
     )
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..operators.expr import ArrayExpr, Expr, Literal, Subquery, SubqueryKind
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, IndeterminateDatatype, SyntaxFault
-from ..storage.types import INT4, TEXT, array_of, format_type
+from ..storage.types import INT4, TEXT, VECTORS, array_of, format_type
 from .bind_conditions import call_function
 from .bind_operators import call_operator
 from .dialect import position_of
@@ -62,7 +62,10 @@ def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
         message = f"cannot subscript type {format_type(base.type)} because it does not support subscripting"
         raise DatatypeMismatch(message, position=start_of(ast.this))
     if not isinstance(subscript, exp.Slice):
-        return call_function(binder, ELEMENT, (base, _index(binder, subscript)), position)
+        index = _index(binder, subscript)
+        if base.type.name in VECTORS:
+            index = call_operator(binder, "+", index, Literal(1, INT4), position)
+        return call_function(binder, ELEMENT, (base, index), position)
     low, high = subscript.this, subscript.expression
     start = Literal(1, INT4) if low is None else _index(binder, low)
     stop = call_function(binder, "cardinality", (base,)) if high is None else _index(binder, high)

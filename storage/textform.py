@@ -8,7 +8,7 @@ functions. Both keep NULLs. Types are dispatched on by `type.name`; arrays of an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -29,6 +29,8 @@ class TextSettings:
     interval_style: str = "postgres"
     bytea_output: str = "hex"
     extra_float_digits: int = 1
+    names: Callable[[str, pa.Array], pa.Array] | None = field(default=None, compare=False)
+    """The texts of OIDs of a type ("regclass" …) whose values are shown by name; without it as numbers."""
 
 
 DEFAULT_SETTINGS = TextSettings()
@@ -53,6 +55,8 @@ def format_text(type_: Type, array: pa.Array, settings: TextSettings = DEFAULT_S
     """The text of each value, as the type's output function gives it: a string array."""
     if type_.element is not None:
         return arrays.format_arrays(type_, array, settings, format_text)
+    if settings.names is not None and type_.name in NAMED_OIDS:
+        return settings.names(type_.name, array)
     return _FAMILIES[type_.name][1](type_, array, settings)
 
 
@@ -75,7 +79,8 @@ _FAMILIES: dict[str, tuple[Parse, Format]] = {
     "jsonb": (strings.parse_jsonb, strings.format_strings),
 }
 _STRINGS = ("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void")
-_OIDS = ("oid", "xid", "regproc", "regprocedure", "regclass", "regtype", "regnamespace")
+NAMED_OIDS = frozenset({"regproc", "regprocedure", "regclass", "regtype", "regnamespace"})
+_OIDS = ("oid", "xid", *NAMED_OIDS)
 _FAMILIES.update(dict.fromkeys(_STRINGS, (strings.parse_strings, strings.format_strings)))
 _FAMILIES.update(dict.fromkeys(_OIDS, (numbers.parse_oids, numbers.format_oids)))
 assert _FAMILIES.keys() == INFO.keys()

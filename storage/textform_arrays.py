@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from .errors import FeatureNotSupported, InvalidTextRepresentation, SqlError
 from .textform_rows import convert_each, raise_at, valid_mask, validity_of
-from .types import Type
+from .types import VECTORS, Type
 
 if TYPE_CHECKING:
     from .textform import TextSettings
@@ -128,7 +128,7 @@ def parse_arrays(
     parse_text: Callable[[Type, pa.Array, TextSettings], pa.Array],
 ) -> pa.Array:  # fmt: skip
     assert type_.element is not None
-    lists = convert_each(texts.to_pylist(), split_array)
+    lists = convert_each(texts.to_pylist(), str.split if type_.name in VECTORS else split_array)
     element = type_.element if type_.typmod < 0 else Type(type_.element.name, type_.typmod, type_.scale)
     lengths = [0 if found is None else len(found) for found in lists]
     flat = pa.array([text for found in lists if found for text in found], pa.string())
@@ -161,8 +161,12 @@ def format_arrays(
     first, last = (offsets[0], offsets[-1]) if offsets else (0, 0)
     texts = format_text(type_.element, array.values.slice(first, last - first), settings).to_pylist()
     words = ["NULL" if text is None else quote_element(text) for text in texts]
+    if type_.name in VECTORS:
+        opening, comma, closing = "", " ", ""
+    else:
+        opening, comma, closing = "{", ",", "}"
     rows = [
-        "{" + ",".join(words[start - first : end - first]) + "}" if known else None
+        opening + comma.join(words[start - first : end - first]) + closing if known else None
         for start, end, known in zip(offsets, offsets[1:], valid.tolist(), strict=False)
     ]
     return pa.array(rows, pa.string())

@@ -10,6 +10,7 @@ Columns in memory are Arrow arrays:
     date→date32  time→time64[us]  timestamp→timestamp[us]  timestamptz→timestamp[us, UTC]
     uuid→fixed 16 bytes  interval→fixed 16 bytes (int64 µs, int32 days, int32 months, little-endian)
     oid and the reg… types→int64  jsonb→string (PostgreSQL's normalised text)  T[]→list<T>
+    int2vector and oidvector, of the catalogue only: arrays whose first subscript is 0
 
 numeric has two physical forms, told apart by `scale`:
   * `scale` known (declared `numeric(p,s)`, or an expression whose display scale follows from its
@@ -58,7 +59,9 @@ class Type:
 
     @property
     def info(self) -> TypeInfo:
-        return INFO[self.name] if self.element is None else _array_info(self.element)
+        if self.element is None:
+            return INFO[self.name]
+        return VECTORS.get(self.name) or _array_info(self.element)
 
     @property
     def oid(self) -> int:
@@ -85,6 +88,8 @@ class Type:
 
     def same(self, other: Type) -> bool:
         """Whether the SQL type is the same, modifiers and physical scale aside."""
+        if self.name in VECTORS or other.name in VECTORS:
+            return self.name == other.name
         if self.element is not None and other.element is not None:
             return self.element.same(other.element)
         return self.name == other.name
@@ -145,6 +150,12 @@ INFO: dict[str, TypeInfo] = {
     )
 }  # fmt: skip
 
+VECTORS: dict[str, TypeInfo] = {
+    "int2vector": _simple("int2vector", "int2vector", 22, 1006, "A", -1, None),
+    "oidvector": _simple("oidvector", "oidvector", 30, 1013, "A", -1, None),
+}
+"""The catalogue's arrays of old: subscripts begin at 0, and their text form is "1 2"."""
+
 BOOL = Type("bool")
 INT2 = Type("int2")
 INT4 = Type("int4")
@@ -174,6 +185,8 @@ REGNAMESPACE = Type("regnamespace")
 RECORD = Type("record")
 VOID = Type("void")
 UNKNOWN = Type("unknown")
+INT2VECTOR = Type("int2vector", element=INT2)
+OIDVECTOR = Type("oidvector", element=OID)
 
 INTEGERS = frozenset({"int2", "int4", "int8"})
 STRINGS = frozenset({"text", "varchar", "bpchar", "name", "char", "unknown"})
@@ -225,6 +238,8 @@ def type_by_name(name: str) -> Type | None:
         return element and array_of(element)
     if name in _BY_ALIAS:
         return Type(_BY_ALIAS[name])
+    if name in VECTORS:
+        return INT2VECTOR if name == "int2vector" else OIDVECTOR
     if name.startswith("_") and name[1:] in INFO:
         return array_of(Type(name[1:]))
     return None
@@ -237,6 +252,8 @@ def type_by_oid(oid: int, typmod: int = -1) -> Type | None:
         if name == "numeric" and typmod >= 4:
             return numeric(*numeric_modifier(typmod))
         return Type(name, typmod)
+    if oid in (22, 30):
+        return INT2VECTOR if oid == 22 else OIDVECTOR
     if oid in _BY_ARRAY_OID:
         return array_of(Type(_BY_ARRAY_OID[oid]))
     return None
@@ -244,6 +261,8 @@ def type_by_oid(oid: int, typmod: int = -1) -> Type | None:
 
 def format_type(type_: Type) -> str:
     """PostgreSQL's `format_type(oid, typmod)`: `character varying(10)`, `numeric(10,2)`, `integer[]`."""
+    if type_.name in VECTORS:
+        return type_.name
     if type_.element is not None:
         return format_type(replace(type_.element, typmod=type_.typmod)) + "[]"
     sql_name, typmod = type_.info.sql_name, type_.typmod

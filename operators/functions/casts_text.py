@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 def text_settings(context: EpochContext) -> TextSettings:
     """The settings text forms depend on, as the epoch or the session has them."""
     session = context.session
+    names = getattr(context.surroundings, "names", None)
     if not session:
-        return TextSettings(context.timezone)
+        return TextSettings(context.timezone, names=names)
     return TextSettings(
         context.timezone,
         session.get("DateStyle", "ISO, MDY"),
         session.get("IntervalStyle", "postgres"),
         session.get("bytea_output", "hex"),
         int(session.get("extra_float_digits", "1")),
+        names,
     )
 
 

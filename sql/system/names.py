@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from ...storage.errors import InvalidSchemaName, SqlError, UndefinedTable
+from ...operators.functions.text import quote_ident
+from ...storage.errors import (
+    AmbiguousFunction,
+    InvalidSchemaName,
+    SqlError,
+    UndefinedFunction,
+    UndefinedObject,
+    UndefinedTable,
+)
+from ...storage.types import Type, format_type, type_by_name, type_by_oid
+from ..parse import parse_type_name
+from .objects import Class, objects
+from .pg_procs import functions
+from .pg_types import TYPES
 from .registry import SystemContext
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*')
@@ -31,12 +45,20 @@ def name_parts(text: str) -> list[str]:
         at += 1
 
 
+def _number(text: str) -> int | None:
+    """The OID a text of digits, or "-", is itself."""
+    stripped = text.strip()
+    if stripped.isdigit():
+        return int(stripped)
+    return 0 if stripped == "-" else None
+
+
+# Relations.
 def relation_oid(text: str, system: SystemContext) -> int:
     """The OID `text::regclass` stands for. Raises UndefinedTable (42P01), InvalidName."""
-    if text.strip().isdigit():
-        return int(text)
-    if text == "-":
-        return 0
+    number = _number(text)
+    if number is not None:
+        return number
     parts = name_parts(text)
     found = find_relation(parts, system)
     if found is None:
@@ -47,6 +69,160 @@ def relation_oid(text: str, system: SystemContext) -> int:
 
 
 def find_relation(parts: Sequence[str], system: SystemContext) -> int | None:
-    """The OID of a relation by its (qualified) name."""
+    """The OID of a relation, or of an index, by its (qualified) name."""
     entry = system.catalog.find(parts, system.search_path)
-    return None if entry is None else entry.oid
+    if entry is not None:
+        return entry.oid
+    named = objects(system.catalog).by_name
+    schemas = (parts[-2],) if len(parts) > 1 else system.search_path
+    return next((named[s, parts[-1]].oid for s in schemas if (s, parts[-1]) in named), None)
+
+
+def is_visible(found: Class, system: SystemContext) -> bool:
+    """Whether the plain name means this relation on the search path."""
+    path = system.search_path
+    named = objects(system.catalog).by_name
+    for schema in path if "pg_catalog" in path else ("pg_catalog", *path):
+        if schema == found.schema_name:
+            return True
+        if (schema, found.name) in named:
+            return False
+    return False
+
+
+def relation_text(oid: int, system: SystemContext) -> str:
+    """How a regclass is shown: qualified unless visible, the number of what does not exist."""
+    if not oid:
+        return "-"
+    found = objects(system.catalog).by_oid.get(oid)
+    if found is None:
+        return str(oid)
+    name = quote_ident(found.name)
+    return name if is_visible(found, system) else f"{quote_ident(found.schema_name)}.{name}"
+
+
+# Types.
+def type_oid_of(text: str, system: SystemContext) -> int:
+    """The OID `text::regtype` stands for. Raises UndefinedObject (42704)."""
+    number = _number(text)
+    if number is not None:
+        return number
+    found = find_type(text)
+    if found is None:
+        raise UndefinedObject(f'type "{text}" does not exist')
+    return found
+
+
+@lru_cache(1024)
+def find_type(text: str) -> int | None:
+    """The OID of a type by its name as SQL writes it."""
+    pseudo = text.removeprefix("pg_catalog.").strip('"')
+    if pseudo in TYPES and type_by_name(pseudo) is None:
+        return TYPES[pseudo].oid
+    try:
+        return parse_type_name(text).resolve().oid
+    except SqlError:
+        found = type_by_name(pseudo)
+        return found.oid if found is not None else None
+
+
+_PSEUDO_NAMES = {row.oid: f'"{name}"' if name == "any" else name for name, row in TYPES.items()}
+
+
+def type_text(oid: int, modifier: int = -1) -> str:
+    """`format_type(oid, modifier)`, "???" of a type that does not exist."""
+    if not oid:
+        return "-"
+    found = type_by_oid(oid, modifier)
+    if found is None:
+        return _PSEUDO_NAMES.get(oid, "???")
+    if found.element is not None and modifier >= 0:
+        found = Type(found.name, modifier, found.scale, found.element)
+    return "character" if found.name == "bpchar" and modifier == -1 else format_type(found)
+
+
+# Functions and schemas.
+@lru_cache(1)
+def _by_function_name() -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for function in functions().values():
+        found.setdefault(function.name, []).append(function.oid)
+    return found
+
+
+def function_oid(text: str, system: SystemContext) -> int:
+    """The OID `text::regproc` stands for. Raises UndefinedFunction, AmbiguousFunction."""
+    number = _number(text)
+    if number is not None:
+        return number
+    found = _by_function_name().get(name_parts(text)[-1], [])
+    if not found:
+        raise UndefinedFunction(f'function "{text}" does not exist')
+    if len(found) > 1:
+        raise AmbiguousFunction(f'more than one function named "{text}"')
+    return found[0]
+
+
+def function_text(oid: int, system: SystemContext) -> str:
+    if not oid:
+        return "-"
+    found = functions().get(oid)
+    return str(oid) if found is None else found.name
+
+
+def procedure_oid(text: str, system: SystemContext) -> int:
+    """The OID `'name(types)'::regprocedure` stands for. Raises UndefinedFunction."""
+    number = _number(text)
+    if number is not None:
+        return number
+    name, _, rest = text.partition("(")
+    args = tuple(type_oid_of(part.strip(), system) for part in rest.rstrip(") ").split(",") if part.strip())
+    for oid in _by_function_name().get(name_parts(name)[-1], []):
+        if functions()[oid].args == args:
+            return oid
+    raise UndefinedFunction(f'function "{text}" does not exist')
+
+
+def procedure_text(oid: int, system: SystemContext) -> str:
+    if not oid:
+        return "-"
+    found = functions().get(oid)
+    if found is None:
+        return str(oid)
+    return f"{found.name}({','.join(type_text(arg) for arg in found.args)})"
+
+
+def namespace_oid(text: str, system: SystemContext) -> int:
+    """The OID `text::regnamespace` stands for. Raises InvalidSchemaName (3F000)."""
+    number = _number(text)
+    if number is not None:
+        return number
+    found = objects(system.catalog).schemas.get(name_parts(text)[-1])
+    if found is None:
+        raise InvalidSchemaName(f'schema "{text}" does not exist')
+    return found
+
+
+def namespace_text(oid: int, system: SystemContext) -> str:
+    if not oid:
+        return "-"
+    named = objects(system.catalog).schemas
+    return next((quote_ident(name) for name, known in named.items() if known == oid), str(oid))
+
+
+def _type_text(oid: int, system: SystemContext) -> str:
+    text = type_text(oid)
+    return str(oid) if text == "???" else text
+
+
+READERS: dict[str, Callable[[str, SystemContext], int]] = {
+    "regclass": relation_oid, "regtype": type_oid_of, "regproc": function_oid,
+    "regprocedure": procedure_oid, "regnamespace": namespace_oid,
+}  # fmt: skip
+"""Text to OID, by the name of the type."""
+
+WRITERS: dict[str, Callable[[int, SystemContext], str]] = {
+    "regclass": relation_text, "regtype": _type_text, "regproc": function_text,
+    "regprocedure": procedure_text, "regnamespace": namespace_text,
+}  # fmt: skip
+"""OID to text, by the name of the type."""
