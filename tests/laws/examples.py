@@ -314,6 +314,11 @@ def joined_keys(right: int) -> Callable[[JoinKind], Builder]:
     return lambda kind: lambda r: equi(r["k"], r["k"], kind, 1, right)
 
 
+def joined_groups(kind: JoinKind) -> Builder:
+    """Two inputs whose keys may be NULL: unmatched rows of both sides can look alike in them."""
+    return lambda r: equi(group(r["r"], (0,), call("count")), group(r["s"], (0,), call("count")), kind, 0, 0)
+
+
 def joined_anyhow(kind: JoinKind) -> Builder:
     return lambda r: Join(r["r"], r["s"], kind)
 
@@ -458,6 +463,7 @@ for _kind in KINDS:
         ("join condition", joined_condition), ("join failing", joined_failing),
         ("join anyhow", joined_anyhow), ("join unequal", joined_unequal),
         ("join keys once", joined_keys(0)), ("join keys often", joined_keys(1)),
+        ("join groups", joined_groups),
     ):  # fmt: skip
         EXAMPLES[f"{_name} {_kind.value}"] = _make(_kind)
 
