@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage import decimals_value, intervals
+from ...storage import intervals
 from ...storage import types as t
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
@@ -126,9 +125,28 @@ def _finish_fixed(state: Sequence[pa.Array], types: Types) -> pa.Array:
 
 
 def average(total: int, scale: int, count: int) -> str:
-    """total · 10^−scale / count, with the display scale of numeric division."""
-    sign, digits, _ = Decimal(total).as_tuple()
-    return decimals_value.to_text(decimals_value.divide(Decimal((sign, digits, -scale)), Decimal(count)))
+    """total · 10^−scale / count with the display scale of numeric division (select_div_scale).
+
+    In integers, a quarter of the cost of `decimals_value.divide`: this runs for every changed group.
+    """
+    weight_a, first_a = _leading(abs(total), scale)
+    weight_b, first_b = _leading(count, 0)
+    weight = weight_a - weight_b - (first_a <= first_b)
+    digits = min(max(16 - weight * 4, scale, 0), 1000)
+    numerator = 2 * abs(total) * 10 ** (digits - scale) + count
+    whole = numerator // (2 * count)
+    return decimal_text(-whole if total < 0 else whole, digits)
+
+
+def _leading(unscaled: int, scale: int) -> tuple[int, int]:
+    """Weight and value of the first base-10000 digit that is not 0."""
+    if not unscaled:
+        return 0, 0
+    text = str(unscaled)
+    whole = len(text) - scale
+    weight = (whole - 1) // 4
+    length = whole - 4 * weight
+    return weight, int(text[:length].ljust(length, "0"))
 
 
 def decimal_text(unscaled: int, scale: int) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...storage.types import STRINGS, Type
+from ...storage.types import STRINGS, VECTORS, Type
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -53,7 +53,7 @@ def cast_context(source: Type, target: Type) -> str | None:
     """
     if source.same(target) or source.name == "unknown":
         return "implicit"
-    if source.element is not None and target.element is not None:
+    if source.element is not None and target.element is not None and target.name not in VECTORS:
         return cast_context(source.element, target.element)
     entry = CASTS.get((source.name, target.name))
     if entry is not None:
