@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from ..sql import statements as st
 from ..sql.catalog import Table
-from ..storage.errors import SqlError
+from ..storage.errors import NumericOutOfRange, SqlError, StringTooLong
 from ..storage.schema import Column, Schema
 from ..storage.textform import TextSettings, parse_text
-from ..storage.types import Type
+from ..storage.types import INTEGERS, Type
 from .rows import Rows
 
 _NUMBERS = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})
@@ -50,7 +50,10 @@ def _read(literal: st.LiteralColumn, type_: Type) -> pa.Array:
     try:
         return parse_text(type_, pa.array(literal.values, pa.string()), _SETTINGS)
     except SqlError as error:
+        if literal.kind == "integer" and type_.name in INTEGERS:
+            # An integer constant is cast, not read: PostgreSQL then says less.
+            raise NumericOutOfRange(f"{type_} out of range") from None
         row = int(error.rows[0]) if error.rows is not None and len(error.rows) else 0
-        if literal.kind == "unknown":
+        if literal.kind == "unknown" and not isinstance(error, StringTooLong):
             error.at(literal.positions[row])
         raise

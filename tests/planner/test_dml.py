@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import pq
 
 from millpond.operators.expr import Literal
 from millpond.planner.dml import WriteKind, substitute_write, translate_write
@@ -14,6 +15,7 @@ from millpond.planner.rows import Rows
 from millpond.sql import statements as st
 from millpond.sql.parameters import ParameterTypes
 from millpond.sql.parse import parse_statement
+from millpond.storage.errors import SqlError
 from millpond.storage.types import INT4, TEXT
 
 from ..sql.bind_oracle import DEFINITIONS, catalog
@@ -64,3 +66,28 @@ def test_parameters_of_a_write_are_typed_by_its_columns_and_substituted() -> Non
     bound = substitute_write(write, {1: Literal("x", TEXT), 2: Literal(1, INT4)})
     assert "Parameter" in repr(write)
     assert "Parameter" not in repr(bound)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insert into u (v) values ('12345678901')",
+        "insert into t (id) values (99999999999)",
+        "insert into t (id) values (7001), ('x')",
+        "insert into t (id, n) values (7001, 123456789.1)",
+        "insert into t (id, n) values (7001, 'abc')",
+        "insert into u (s) values (70000)",
+        "insert into u (s) values ('70000')",
+        "insert into t (id, j) values (7001, '{')",
+        "insert into t (id, ok) values (7001, 'maybe')",
+        "insert into t (id, ts) values (7001, '2020-13-01')",
+        "insert into u (v) select '12345678901'",
+    ],
+)
+def test_bad_values_are_refused_as_by_postgres(oracle: psycopg.Connection, text: str) -> None:
+    field = oracle.pgconn.exec_(text.encode()).error_field
+    with pytest.raises(SqlError) as caught:
+        Database(catalog()).execute(text)
+    assert caught.value.code.encode() == field(pq.DiagnosticField.SQLSTATE)
+    assert caught.value.message.encode() == field(pq.DiagnosticField.MESSAGE_PRIMARY)
+    assert caught.value.position == int(field(pq.DiagnosticField.STATEMENT_POSITION) or 0)
