@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import datagen, nexmark
+from . import datagen, file, nexmark
 from .base import Registry
 
-_REGISTERED = (datagen, nexmark)
+_REGISTERED = (datagen, file, nexmark)
 
 CONNECTORS = Registry()
