@@ -242,7 +242,9 @@ class Client:
 
     def object_names(self, type_name: str, oids: pa.Array) -> pa.Array:
         """The names of objects by OID, as results show them (`TextSettings.names`)."""
-        return SystemContext(self.catalog, self.search_path).names(type_name, oids)
+        live = self.database.live(self)
+        system = SystemContext(self.catalog, self.search_path, self.session_values(), live)
+        return system.names(type_name, oids)
 
     def set_config(self, name: str, value: str | None, local: bool) -> str:
         """SET from within a query. What would hold for an implicit transaction only does not hold at all."""

@@ -20,10 +20,19 @@ from ..operators.expr import Cast, Expr, Literal
 from ..operators.functions.casts import cast_context
 from ..storage.errors import CannotCoerce, DatatypeMismatch, SqlError
 from ..storage.textform import DEFAULT_SETTINGS, TextSettings, parse_text
-from ..storage.types import INTEGERS, NUMERIC, TEXT, UNKNOWN, Type, array_of, fixed_numeric, format_type
+from ..storage.types import (
+    INTEGERS,
+    NAMED_OIDS,
+    NUMERIC,
+    TEXT,
+    UNKNOWN,
+    Type,
+    array_of,
+    fixed_numeric,
+    format_type,
+)
 
 _RANK = {"implicit": 0, "assignment": 1, "explicit": 2}
-_CATALOGUE_TYPES = frozenset({"regclass", "regtype", "regproc", "regprocedure", "regnamespace"})
 _TEMPORAL = frozenset({"date", "time", "timestamp", "timestamptz"})
 _MOMENT = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _INTEGER_LIMITS = {"int2": 2**15, "int4": 2**31, "int8": 2**63}
@@ -94,7 +103,7 @@ def _parsed(text: str, target: Type, explicit: bool, position: int, settings: Te
 
 def _hangs_on_run(text: str, target: Type) -> bool:
     base = target.element or target
-    if base.name in _CATALOGUE_TYPES:
+    if base.name in NAMED_OIDS:
         return not text.strip().isdigit()
     return base.name in _TEMPORAL and _MOMENT.search(text) is not None
 

@@ -38,13 +38,12 @@ from .textform_rows import (
 )
 from .textform_strings import fit_length
 from .textform_temporal import round_fraction
-from .types import STRINGS, Type, type_by_oid
+from .types import NAMED_OIDS, STRINGS, Type, type_by_oid
 
 _WIRE = {
     "bool": "u1", "int2": ">i2", "int4": ">i4", "int8": ">i8", "float4": ">f4", "float8": ">f8",
     "date": ">i4", "time": ">i8", "timestamp": ">i8", "timestamptz": ">i8", "oid": ">u4", "xid": ">u4",
-    "regproc": ">u4", "regprocedure": ">u4", "regclass": ">u4", "regtype": ">u4", "regnamespace": ">u4",
-    "uuid": "V16",
+    **dict.fromkeys(NAMED_OIDS, ">u4"), "uuid": "V16",
 }  # fmt: skip
 _MEMORY = {"date": "<i4", "time": "<i8", "timestamp": "<i8", "timestamptz": "<i8", "uuid": "V16"}
 _INTERVAL_WIRE = np.dtype([("micros", ">i8"), ("days", ">i4"), ("months", ">i4")])

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from . import kernels, kernels_keys
 from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, is_bytes, validity
 from .keyvalues import jsonb_bytes, list_bytes
-from .types import Type
+from .types import NAMED_OIDS, Type
 
 HASH_NAME = "millpond-64-1"
 """Names the hash function and the key bytes; stamped in stores, where both are kept."""
@@ -297,7 +297,7 @@ def _put_interval(column: pa.Array, out: ByteArray) -> None:
 _Put = Callable[[pa.Array, ByteArray], None]
 _AS_INT = (
     "int2", "int4", "int8", "time", "timestamp", "timestamptz", "oid", "xid",
-    "regproc", "regprocedure", "regclass", "regtype", "regnamespace",
+    *NAMED_OIDS,
 )  # fmt: skip
 _FIXED: dict[str, tuple[int, _Put]] = {
     "bool": (2, _put_bool),

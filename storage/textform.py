@@ -17,7 +17,7 @@ from . import textform_bytes as byte_strings
 from . import textform_numbers as numbers
 from . import textform_strings as strings
 from . import textform_temporal as temporal
-from .types import INFO, Type
+from .types import INFO, NAMED_OIDS, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,6 @@ _FAMILIES: dict[str, tuple[Parse, Format]] = {
     "jsonb": (strings.parse_jsonb, strings.format_strings),
 }
 _STRINGS = ("text", "varchar", "bpchar", "name", "char", "unknown", "record", "void")
-NAMED_OIDS = frozenset({"regproc", "regprocedure", "regclass", "regtype", "regnamespace"})
 _OIDS = ("oid", "xid", *NAMED_OIDS)
 _FAMILIES.update(dict.fromkeys(_STRINGS, (strings.parse_strings, strings.format_strings)))
 _FAMILIES.update(dict.fromkeys(_OIDS, (numbers.parse_oids, numbers.format_oids)))

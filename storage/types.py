@@ -140,6 +140,10 @@ INFO: dict[str, TypeInfo] = {
         _simple("interval", "interval", 1186, 1187, "T", 16, pa.binary(16), preferred=True),
         _simple("numeric", "numeric", 1700, 1231, "N", -1, None, "decimal", "dec"),
         _simple("regprocedure", "regprocedure", 2202, 2207, "N", 4, _I),
+        _simple("regoper", "regoper", 2203, 2208, "N", 4, _I),
+        _simple("regoperator", "regoperator", 2204, 2209, "N", 4, _I),
+        _simple("regcollation", "regcollation", 4191, 4192, "N", 4, _I),
+        _simple("regrole", "regrole", 4096, 4097, "N", 4, _I),
         _simple("regclass", "regclass", 2205, 2210, "N", 4, _I),
         _simple("regtype", "regtype", 2206, 2211, "N", 4, _I),
         _simple("regnamespace", "regnamespace", 4089, 4090, "N", 4, _I),
@@ -155,6 +159,9 @@ VECTORS: dict[str, TypeInfo] = {
     "oidvector": _simple("oidvector", "oidvector", 30, 1013, "A", -1, None),
 }
 """The catalogue's arrays of old: subscripts begin at 0, and their text form is "1 2"."""
+
+NAMED_OIDS = frozenset(name for name in INFO if name.startswith("reg"))
+"""Types of OIDs that are shown by the name of their object."""
 
 BOOL = Type("bool")
 INT2 = Type("int2")

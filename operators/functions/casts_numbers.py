@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ...storage import decimals
 from ...storage import types as t
 from ...storage.errors import NumericOutOfRange
-from ...storage.types import Type
+from ...storage.types import NAMED_OIDS, Type
 from .casts import cast
 from .numeric import fail_valid, out_of_range
 from .ordering import numeric_of, numeric_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..node import EpochContext
 
 _NUMBERS = ("int2", "int4", "int8")
-_OIDS = ("oid", "regclass", "regtype", "regproc", "regprocedure", "regnamespace")
+_OIDS = ("oid", *sorted(NAMED_OIDS))
 
 
 def _integer(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -133,6 +134,7 @@ def _size_pretty(size: int) -> str:
 
 scalar("pg_encoding_to_char", (t.INT4,), t.NAME)(each(_encoding_name, _S))
 scalar("pg_size_pretty", (t.INT8,), t.TEXT)(each(_size_pretty, _S))
+scalar("pg_size_pretty", (t.NUMERIC,), t.TEXT)(each(lambda size: _size_pretty(round(Decimal(size))), _S))
 
 
 @scalar("pg_column_size", (Type("any"),), t.INT4, volatility="stable")

@@ -27,12 +27,10 @@ from ...operators.filter import Filter
 from ...operators.node import EpochContext, Node, rewrite
 from ...sql.catalog import Catalog
 from ...storage.errors import SqlError
-from ...storage.types import BOOL
+from ...storage.types import BOOL, NAMED_OIDS
 from ..rewriting import replace_expr, replace_node
 
-_SETTING_DEPENDENT = frozenset(
-    {"timestamptz", "regclass", "regtype", "regproc", "regnamespace", "regprocedure"}
-)
+_SETTING_DEPENDENT = NAMED_OIDS | {"timestamptz"}
 """Types whose text form depends on the session: casts from and to them are not constant."""
 
 

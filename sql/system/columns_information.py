@@ -1,5 +1,4 @@
-"""The columns of `information_schema` as PostgreSQL 15 has them, written as in `columns_catalog.py`.
-"""
+"""The columns of `information_schema` as PostgreSQL 15 has them, written as in `columns_catalog.py`."""
 
 from __future__ import annotations
 

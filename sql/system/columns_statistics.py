@@ -1,5 +1,4 @@
-"""The columns of the `pg_stat…` views as PostgreSQL 15 has them, written as in `columns_catalog.py`.
-"""
+"""The columns of the `pg_stat…` views as PostgreSQL 15 has them, written as in `columns_catalog.py`."""
 
 from __future__ import annotations
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ...operators.functions.registry import SCALARS
 from ...operators.functions.tables import table
 from ...operators.functions.text import quote_ident
 from ...storage import types as t
 from ...storage.errors import UndefinedColumn, UndefinedTable
 from .. import keywords
-from ..entries import MaterializedView, Relation, Sequence as SequenceEntry, Table, View
+from ..entries import MaterializedView, Relation, Table, View
+from ..entries import Sequence as SequenceEntry
 from .definitions import index_column, index_definition, view_definition
 from .each import catalog_function
 from .names import find_type, function_text, relation_oid, relation_text, type_text
@@ -23,23 +25,25 @@ from .registry import SystemContext
 if TYPE_CHECKING:
     from ...operators.node import EpochContext
 
-O, I4, B, TX = t.OID, t.INT4, t.BOOL, t.TEXT
+OD, I4, B, TX = t.OID, t.INT4, t.BOOL, t.TEXT
 
 
-@catalog_function("pg_get_expr", (TX, O), (TX, O, B), result=TX)
+@catalog_function("pg_get_expr", (TX, OD), (TX, OD, B), result=TX)
 def _expression(system: SystemContext, text: str, *_: object) -> str:
     """An expression of the catalogue as SQL."""
     return text
 
 
-@catalog_function("pg_get_constraintdef", (O,), (O, B), result=TX)
-def _constraint(system: SystemContext, oid: int, *_: object) -> str | None:
+@catalog_function("pg_get_constraintdef", (OD,), (OD, B), result=TX)
+def _constraint(system: SystemContext, oid: int, pretty: bool = False) -> str | None:
     """The definition of a constraint."""
     found = objects(system.catalog).constraints.get(oid)
-    return None if found is None else found.text
+    if found is None:
+        return None
+    return f"CHECK (({found.expression}))" if found.kind == "c" and not pretty else found.text
 
 
-@catalog_function("pg_get_indexdef", (O,), (O, I4, B), result=TX)
+@catalog_function("pg_get_indexdef", (OD,), (OD, I4, B), result=TX)
 def _index(system: SystemContext, oid: int, column: int = 0, _: object = None) -> str | None:
     """The CREATE INDEX of an index, or one of its columns."""
     found = objects(system.catalog).indexes.get(oid)
@@ -53,7 +57,7 @@ def _view_text(system: SystemContext, oid: int) -> str | None:
     return view_definition(entry) if isinstance(entry, View | MaterializedView) else None
 
 
-@catalog_function("pg_get_viewdef", (O,), (O, B), (O, I4), result=TX)
+@catalog_function("pg_get_viewdef", (OD,), (OD, B), (OD, I4), result=TX)
 def _view(system: SystemContext, oid: int, *_: object) -> str | None:
     """The query of a view."""
     return _view_text(system, oid)
@@ -65,14 +69,14 @@ def _named_view(system: SystemContext, name: str, *_: object) -> str | None:
     return _view_text(system, relation_oid(name, system))
 
 
-@catalog_function("pg_get_ruledef", (O,), (O, B), result=TX)
-@catalog_function("pg_get_triggerdef", (O,), (O, B), result=TX)
-@catalog_function("pg_get_partkeydef", (O,), result=TX)
-@catalog_function("pg_get_partition_constraintdef", (O,), result=TX)
-@catalog_function("pg_get_statisticsobjdef", (O,), result=TX)
-@catalog_function("pg_get_statisticsobjdef_columns", (O,), result=TX)
-@catalog_function("pg_get_function_sqlbody", (O,), result=TX)
-@catalog_function("pg_get_function_arg_default", (O, I4), result=TX)
+@catalog_function("pg_get_ruledef", (OD,), (OD, B), result=TX)
+@catalog_function("pg_get_triggerdef", (OD,), (OD, B), result=TX)
+@catalog_function("pg_get_partkeydef", (OD,), result=TX)
+@catalog_function("pg_get_partition_constraintdef", (OD,), result=TX)
+@catalog_function("pg_get_statisticsobjdef", (OD,), result=TX)
+@catalog_function("pg_get_statisticsobjdef_columns", (OD,), result=TX)
+@catalog_function("pg_get_function_sqlbody", (OD,), result=TX)
+@catalog_function("pg_get_function_arg_default", (OD, I4), result=TX)
 def _none(system: SystemContext, *_: object) -> None:
     """NULL: there is none of that kind."""
 
@@ -88,13 +92,13 @@ def _arguments_text(oid: int) -> str | None:
     return ", ".join(shown)
 
 
-@catalog_function("pg_get_function_identity_arguments", (O,), result=TX)
+@catalog_function("pg_get_function_identity_arguments", (OD,), result=TX)
 def _identity_arguments(system: SystemContext, oid: int) -> str | None:
     """The argument types of a function."""
     return _arguments_text(oid)
 
 
-@catalog_function("pg_get_function_arguments", (O,), result=TX)
+@catalog_function("pg_get_function_arguments", (OD,), result=TX)
 def _arguments(system: SystemContext, oid: int) -> str | None:
     """The argument types of a function, and the columns of its rows."""
     found = functions().get(oid)
@@ -104,7 +108,7 @@ def _arguments(system: SystemContext, oid: int) -> str | None:
     return ", ".join(part for part in shown if part)
 
 
-@catalog_function("pg_get_function_result", (O,), result=TX)
+@catalog_function("pg_get_function_result", (OD,), result=TX)
 def _function_result(system: SystemContext, oid: int) -> str | None:
     """The type a function returns."""
     found = functions().get(oid)
@@ -113,7 +117,7 @@ def _function_result(system: SystemContext, oid: int) -> str | None:
     return f"SETOF {type_text(found.result)}" if found.returns_set else type_text(found.result)
 
 
-@catalog_function("pg_get_functiondef", (O,), result=TX)
+@catalog_function("pg_get_functiondef", (OD,), result=TX)
 def _function(system: SystemContext, oid: int) -> str | None:
     """The CREATE FUNCTION that would make a function."""
     found = functions().get(oid)
@@ -135,7 +139,10 @@ def _vector_types(system: SystemContext, oids: list[int]) -> str:
 
 
 # Types and names.
-@catalog_function("format_type", (O, I4), result=TX, strict=False)
+SCALARS.pop("format_type", None)
+
+
+@catalog_function("format_type", (OD, I4), result=TX, strict=False)
 def _format_type(system: SystemContext, oid: int | None, modifier: int | None) -> str | None:
     """A type as SQL writes it."""
     return None if oid is None else type_text(oid, -1 if modifier is None else modifier)
@@ -193,7 +200,7 @@ def _serial_sequence(system: SystemContext, table_name: str, column: str) -> str
     return f"{quote_ident(sequence.schema_name)}.{quote_ident(sequence.name)}"
 
 
-@catalog_function("pg_describe_object", (O, O, I4), result=TX)
+@catalog_function("pg_describe_object", (OD, OD, I4), result=TX)
 def _describe_object(system: SystemContext, class_oid: int, oid: int, column: int) -> str | None:
     """An object in words."""
     if class_oid == CLASSES["pg_type"]:
@@ -236,7 +243,9 @@ _KEYWORDS = (("word", TX), ("catcode", t.CHAR), ("barelabel", B), ("catdesc", TX
 
 
 @table("pg_get_keywords", (), _KEYWORDS)
-def _keywords(args: Sequence[pa.Array], length: int, context: EpochContext) -> tuple[pa.Array, list[pa.Array]]:
+def _keywords(
+    args: Sequence[pa.Array], length: int, context: EpochContext
+) -> tuple[pa.Array, list[pa.Array]]:
     """The key words that are not free to be names."""
     rows: list[Any] = []
     families = (
@@ -248,14 +257,18 @@ def _keywords(args: Sequence[pa.Array], length: int, context: EpochContext) -> t
         for words, letter, meaning in families:
             for word in sorted(words):
                 bare = word not in keywords.NEEDS_AS
-                rows.append((origin, word, letter, bare, meaning, "can be bare label" if bare else "requires AS"))
+                rows.append(
+                    (origin, word, letter, bare, meaning, "can be bare label" if bare else "requires AS")
+                )
     return _result(rows, [type_.arrow for _, type_ in _KEYWORDS])
 
 
 def _expanded(element: t.Type) -> None:
     columns = (("x", element), ("n", I4))
 
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> tuple[pa.Array, list[pa.Array]]:
+    def kernel(
+        args: Sequence[pa.Array], length: int, context: EpochContext
+    ) -> tuple[pa.Array, list[pa.Array]]:
         """The elements of an array with their numbers from 1."""
         rows = [
             (position, value, number)
@@ -272,7 +285,9 @@ for _element in (t.INT2, t.INT4, t.OID, t.TEXT):
     _expanded(_element)
 
 
-def _subscripts(args: Sequence[pa.Array], length: int, context: EpochContext) -> tuple[pa.Array, list[pa.Array]]:
+def _subscripts(
+    args: Sequence[pa.Array], length: int, context: EpochContext
+) -> tuple[pa.Array, list[pa.Array]]:
     """The subscripts of an int2vector or oidvector, from 0."""
     backwards = args[2].to_pylist() if len(args) > 2 else [False] * length
     rows: list[Any] = []
@@ -297,5 +312,3 @@ for _vector in (t.INT2VECTOR, t.OIDVECTOR):
     def _lower(system: SystemContext, items: list[int], dimension: int) -> int | None:
         """The first subscript."""
         return 0 if items and dimension == 1 else None
-
-

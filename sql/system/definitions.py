@@ -29,7 +29,9 @@ def index_definition(index: IndexShape) -> str:
     keys = [key + _ORDER[option] for key, option in zip(index.keys, index.options, strict=True)]
     table = qualified(index.table.schema_name, index.table.name)
     unique = "UNIQUE " if index.unique else ""
-    text = f"CREATE {unique}INDEX {quote_ident(index.name)} ON {table} USING {index.method} ({', '.join(keys)})"
+    text = (
+        f"CREATE {unique}INDEX {quote_ident(index.name)} ON {table} USING {index.method} ({', '.join(keys)})"
+    )
     if index.included:
         names = [quote_ident(index.table.schema[number - 1].name) for number in index.included]
         text += f" INCLUDE ({', '.join(names)})"

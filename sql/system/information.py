@@ -56,7 +56,12 @@ def _tables(system: SystemContext) -> Rows:
     """Tables, views and sources; materialized views as views, unless `show_matviews_as_tables` is off."""
     for found in _relations(system):
         kind = "LOCAL TEMPORARY" if isinstance(found.entry, Table) and found.entry.temporary else None
-        yield found.schema_name, found.name, kind or _TABLE_TYPES[found.kind], _yes(isinstance(found.entry, Table))
+        yield (
+            found.schema_name,
+            found.name,
+            kind or _TABLE_TYPES[found.kind],
+            _yes(isinstance(found.entry, Table)),
+        )
 
 
 @information(
@@ -181,7 +186,9 @@ def _not_nulls(all_: Objects) -> Iterator[tuple[Table, str, str]]:
                     yield table, f"{schema}_{table.oid}_{number}_not_null", column.name
 
 
-@information("check_constraints", "constraint_schema constraint_name check_clause", constraint_catalog=DATABASE)
+@information(
+    "check_constraints", "constraint_schema constraint_name check_clause", constraint_catalog=DATABASE
+)
 def _check_constraints(system: SystemContext) -> Rows:
     """CHECK and NOT NULL."""
     for found in _constraints(system, "c"):

@@ -18,8 +18,9 @@ from ...storage.errors import (
 from ...storage.types import Type, format_type, type_by_name, type_by_oid
 from ..parse import parse_type_name
 from .objects import Class, objects
-from .pg_procs import functions
-from .pg_types import TYPES
+from .pg_procs import functions, operators
+from .pg_server import roles
+from .pg_types import COLLATIONS, TYPES
 from .registry import SystemContext
 
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^\s".]+))\s*')
@@ -215,14 +216,84 @@ def _type_text(oid: int, system: SystemContext) -> str:
     return str(oid) if text == "???" else text
 
 
+# Operators, roles, collations.
+def operator_oid(text: str, system: SystemContext) -> int:
+    """The OID `'+(integer,integer)'::regoperator` or `'+'::regoper` stands for. Raises UndefinedFunction."""
+    number = _number(text)
+    if number is not None:
+        return number
+    symbol, _, rest = text.partition("(")
+    symbol = symbol.strip().rpartition(".")[2]
+    args = tuple(
+        0 if part.strip().lower() == "none" else type_oid_of(part.strip(), system)
+        for part in rest.rstrip(") ").split(",")
+        if part.strip()
+    )
+    found = [o.oid for o in operators().values() if o.name == symbol and args in ((), o.args, (0, *o.args))]
+    if not found:
+        raise UndefinedFunction(f"operator does not exist: {text}")
+    if len(found) > 1:
+        raise AmbiguousFunction(f"more than one operator named {text}")
+    return found[0]
+
+
+def operator_text(oid: int, system: SystemContext) -> str:
+    found = operators().get(oid)
+    if found is None:
+        return str(oid)
+    args = [type_text(arg) for arg in found.args]
+    return f"{found.name}({','.join(args if len(args) > 1 else ['NONE', *args])})"
+
+
+def _operator_symbol(oid: int, system: SystemContext) -> str:
+    found = operators().get(oid)
+    return str(oid) if found is None else found.name
+
+
+def role_oid_of(text: str, system: SystemContext) -> int:
+    """The OID `text::regrole` stands for. Raises UndefinedObject (42704)."""
+    number = _number(text)
+    if number is not None:
+        return number
+    name = name_parts(text)[-1]
+    for oid, known in roles(system).items():
+        if known == name:
+            return oid
+    raise UndefinedObject(f'role "{name}" does not exist')
+
+
+def role_text(oid: int, system: SystemContext) -> str:
+    name = roles(system).get(oid)
+    return ("-" if not oid else str(oid)) if name is None else quote_ident(name)
+
+
+def collation_oid(text: str, system: SystemContext) -> int:
+    """The OID `text::regcollation` stands for. Raises UndefinedObject (42704)."""
+    number = _number(text)
+    if number is not None:
+        return number
+    name = name_parts(text)[-1]
+    for oid, known in COLLATIONS.items():
+        if known[0] == name:
+            return oid
+    raise UndefinedObject(f'collation "{name}" for encoding "UTF8" does not exist')
+
+
+def collation_text(oid: int, system: SystemContext) -> str:
+    known = COLLATIONS.get(oid)
+    return ("-" if not oid else str(oid)) if known is None else quote_ident(known[0])
+
+
 READERS: dict[str, Callable[[str, SystemContext], int]] = {
     "regclass": relation_oid, "regtype": type_oid_of, "regproc": function_oid,
-    "regprocedure": procedure_oid, "regnamespace": namespace_oid,
+    "regprocedure": procedure_oid, "regnamespace": namespace_oid, "regoper": operator_oid,
+    "regoperator": operator_oid, "regrole": role_oid_of, "regcollation": collation_oid,
 }  # fmt: skip
 """Text to OID, by the name of the type."""
 
 WRITERS: dict[str, Callable[[int, SystemContext], str]] = {
     "regclass": relation_text, "regtype": _type_text, "regproc": function_text,
-    "regprocedure": procedure_text, "regnamespace": namespace_text,
+    "regprocedure": procedure_text, "regnamespace": namespace_text, "regoper": _operator_symbol,
+    "regoperator": operator_text, "regrole": role_text, "regcollation": collation_text,
 }  # fmt: skip
 """OID to text, by the name of the type."""

@@ -6,11 +6,13 @@ view's rule) get OIDs by `part_oid`, the same from one start to the next.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ...operators.functions.text import quote_ident
+from ...storage.types import Type, format_type
 from ..catalog import Catalog
 from ..entries import (
     Entry,
@@ -227,11 +229,13 @@ def _constraints(table: Table, catalog: Catalog) -> Iterator[Constraint]:
         )  # fmt: skip
     for number, check in enumerate(table.checks):
         columns = tuple(
-            position + 1 for position, column in enumerate(table.schema) if _mentions(check.expression, column.name)
+            position + 1
+            for position, column in enumerate(table.schema)
+            if _mentions(check.expression, column.name)
         )
         yield Constraint(
             part_oid(table.oid, number), table.schema_name, check.name, "c", table, columns,
-            f"CHECK ({_parenthesised(check.expression)})", expression=check.expression,
+            f"CHECK ({check.expression})", expression=check.expression,
         )  # fmt: skip
     for number, key in enumerate(table.foreign_keys, len(table.checks)):
         foreign = catalog.by_oid(key.table_oid)
@@ -247,13 +251,7 @@ def _constraints(table: Table, catalog: Catalog) -> Iterator[Constraint]:
 
 
 def _mentions(expression: str, column: str) -> bool:
-    import re
-
     return re.search(rf"(?<![\w.]){re.escape(column)}(?!\w)", expression) is not None
-
-
-def _parenthesised(expression: str) -> str:
-    return f"({expression})"
 
 
 def _defaults(table: Table, catalog: Catalog) -> Iterator[Default]:
@@ -271,4 +269,12 @@ def _defaults(table: Table, catalog: Catalog) -> Iterator[Default]:
             text = "nextval('" + name.replace("'", "''") + "'::regclass)"
             yield Default(part_oid(table.oid, number), table, number, text)
         elif column.name in table.defaults:
-            yield Default(part_oid(table.oid, number), table, number, table.defaults[column.name])
+            text = _typed_literal(table.defaults[column.name], column.type)
+            yield Default(part_oid(table.oid, number), table, number, text)
+
+
+def _typed_literal(text: str, type_: Type) -> str:
+    """A string constant with the type it stands for, as PostgreSQL shows defaults."""
+    if re.fullmatch(r"'(?:[^']|'')*'", text):
+        return f"{text}::{format_type(type_.bare())}"
+    return text

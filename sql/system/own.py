@@ -103,7 +103,9 @@ def _sinks(system: SystemContext) -> Rows:
     """Sinks."""
     for entry in system.catalog.of(Sink):
         assert isinstance(entry, Sink)
-        read, written = (".".join(_named(system, oid)) if oid else None for oid in (entry.from_oid, entry.into_oid))
+        read, written = (
+            ".".join(_named(system, oid)) if oid else None for oid in (entry.from_oid, entry.into_oid)
+        )
         connector = entry.options.get("connector")
         yield entry.oid, entry.schema_name, entry.name, connector, read, written, entry.definition
 
@@ -191,5 +193,3 @@ def release() -> str:
         return version("millpond")
     except PackageNotFoundError:
         return "unknown"
-
-

@@ -6,29 +6,27 @@ from collections.abc import Iterator, Mapping
 
 from ...storage.types import VECTORS, Type
 from ..entries import (
-    Index,
     MaterializedView,
     Relation,
     Schema,
     Sequence,
-    Sink,
     Source,
-    Subscription,
     SystemRelation,
     Table,
     View,
 )
 from .objects import CLASSES, OWNER, Class, IndexShape, Objects, objects, part_oid
 from .opclasses import default_opclass
-from .registry import Rows, SystemContext, catalogue
 from .pg_types import TYPES
+from .registry import Rows, SystemContext, catalogue
 
 INTERNAL_DEPENDENCE, AUTOMATIC_DEPENDENCE, NORMAL_DEPENDENCE = "i", "a", "n"
 
 
 @catalogue(
     "pg_class",
-    "oid relname relnamespace relam relkind relnatts relhasindex relhasrules relchecks reltuples relpages"
+    "oid relname relnamespace relam relkind relnatts relhasindex relhasrules relhastriggers relchecks reltuples"
+    " relpages"
     " relpersistence relfilenode",
     relowner=OWNER, relispopulated=True, relreplident="d", relfrozenxid=0, relminmxid=0,
 )  # fmt: skip
@@ -36,13 +34,15 @@ def _classes(system: SystemContext) -> Rows:
     """Relations, indexes, sequences."""
     all_ = objects(system.catalog)
     indexed = {index.table.oid for index in all_.indexes.values()}
+    foreign = [found for found in all_.constraints.values() if found.foreign is not None]
+    referring = {oid for key in foreign if key.foreign for oid in (key.table.oid, key.foreign.oid)}
     for found in all_.classes:
         entry = found.entry
         temporary = isinstance(entry, Table | View) and entry.temporary
         method = {"i": 403, "r": 2, "m": 2}.get(found.kind, 0)
         yield (
             found.oid, found.name, all_.schemas[found.schema_name], method, found.kind, _width(found, all_),
-            found.oid in indexed, isinstance(entry, View),
+            found.oid in indexed, isinstance(entry, View), found.oid in referring,
             len(entry.checks) if isinstance(entry, Table) and found.kind == "r" else 0,
             -1.0, 0, "t" if temporary else "p", 0 if found.kind in "vf" else found.oid,
         )  # fmt: skip
@@ -122,9 +122,17 @@ def _storage(type_: Type) -> tuple[int, bool, str, str, int]:
     """(size, passed by value, alignment, storage, collation)"""
     known = TYPES[type_.name if type_.element is None or type_.name in VECTORS else "anyarray"]
     element = type_.element
-    collation = _storage(element)[-1] if element is not None and type_.name not in VECTORS else known.collation
+    collation = (
+        _storage(element)[-1] if element is not None and type_.name not in VECTORS else known.collation
+    )
     align = "d" if element is not None and TYPES[element.name].align == "d" else known.align
-    return known.size, known.by_value, "i" if element is not None and align != "d" else align, known.storage, collation
+    return (
+        known.size,
+        known.by_value,
+        "i" if element is not None and align != "d" else align,
+        known.storage,
+        collation,
+    )
 
 
 @catalogue("pg_attrdef", "oid adrelid adnum adbin")
@@ -257,7 +265,9 @@ def connector_of(entry: Source) -> str:
 
 
 def _server_oid(connector: str, system: SystemContext) -> int:
-    return 1 + sorted({connector_of(e) for e in system.catalog.of(Source) if isinstance(e, Source)}).index(connector)
+    return 1 + sorted({connector_of(e) for e in system.catalog.of(Source) if isinstance(e, Source)}).index(
+        connector
+    )
 
 
 @catalogue("pg_foreign_table", "ftrelid ftserver ftoptions")
@@ -281,5 +291,3 @@ def _foreign_data_wrappers(system: SystemContext) -> Rows:
     """One: the connectors."""
     if system.catalog.of(Source):
         yield 1, "millpond"
-
-

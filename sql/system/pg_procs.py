@@ -20,7 +20,9 @@ from .pg_types import TYPES, io_functions
 from .registry import Rows, SystemContext, catalogue
 
 INTERNAL = 12
-RECORD_OID, TRIGGER_OID, CSTRING_OID, INTERNAL_OID = 2249, 2279, 2275, 2281
+HANDLERS = {3: "heap_tableam_handler", 330: "bthandler", 331: "hashhandler", 6179: "array_subscript_handler",
+            3816: "array_typanalyze"}  # fmt: skip
+RECORD_OID, CSTRING_OID, INTERNAL_OID = 2249, 2275, 2281
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def _result(rule: Type | Callable[[tuple[Type, ...]], Type], args: tuple[Type, .
         return type_oid(rule)
     try:
         return type_oid(rule(args))
-    except Exception:  # noqa: BLE001  a rule that cannot do without real argument types
+    except Exception:
         return TYPES["anyelement"].oid
 
 
@@ -75,9 +77,15 @@ def functions() -> dict[int, Function]:
     found = {f.oid: f for f in _all_functions() if f.name[0].isalpha() or f.name[0] == "_"}
     for oid, (name, row, place) in io_functions().items():
         incoming = place in (0, 2, 4)
-        args = ((CSTRING_OID, INTERNAL_OID)[place // 2] if place < 4 else CSTRING_OID,) if incoming else (row.oid,)
+        args = (
+            ((CSTRING_OID, INTERNAL_OID)[place // 2] if place < 4 else CSTRING_OID,)
+            if incoming
+            else (row.oid,)
+        )
         result = row.oid if incoming else (CSTRING_OID, TYPES["bytea"].oid, CSTRING_OID)[place // 2]
         found[oid] = Function(oid, name, args, result, "f", "i")
+    for oid, name in HANDLERS.items():
+        found[oid] = Function(oid, name, (INTERNAL_OID,), INTERNAL_OID, "f", "v")
     return found
 
 
@@ -146,7 +154,9 @@ def _aggregates(system: SystemContext) -> Rows:
 def operators() -> dict[int, Function]:
     """The functions that are operators, by OID."""
     symbols = set("+-*/<>=~!@#%^&|`?")
-    return {f.oid: f for f in _all_functions() if f.kind == "f" and not f.returns_set and set(f.name) <= symbols}
+    return {
+        f.oid: f for f in _all_functions() if f.kind == "f" and not f.returns_set and set(f.name) <= symbols
+    }
 
 
 @catalogue("pg_operator", "oid oprname oprkind oprleft oprright oprresult", oprnamespace=11, oprowner=OWNER)
@@ -162,5 +172,3 @@ def _languages(system: SystemContext) -> Rows:
     """Languages of functions."""
     yield INTERNAL, "internal", False
     yield 14, "sql", True
-
-

@@ -37,9 +37,21 @@ class TypeRow:
 
 def _rows() -> Iterator[TypeRow]:
     for line in type_rows.TYPES.replace("\n  ", " ").splitlines():
-        name, oid, size, by_value, kind, category, preferred, element, array, align, storage, collation, *rest = (
-            line.split()
-        )
+        (
+            name,
+            oid,
+            size,
+            by_value,
+            kind,
+            category,
+            preferred,
+            element,
+            array,
+            align,
+            storage,
+            collation,
+            *rest,
+        ) = line.split()
         functions = tuple((name, int(oid)) for name, _, oid in (word.partition(":") for word in rest))
         yield TypeRow(
             name, int(oid), int(size), by_value == "t", kind, category, preferred == "t", int(element),

@@ -109,11 +109,11 @@ def catalogue(
 
     def add(provider: Provider) -> Provider:
         positions = {column: position for position, column in enumerate(columns)}
-        fixed = tuple(
-            constants.get(column, _usual(type_, view=not oid)) for column, type_ in columns.items()
-        )
+        fixed = tuple(constants.get(column, _usual(type_, view=not oid)) for column, type_ in columns.items())
         assert constants.keys() <= columns.keys(), (name, constants.keys() - columns.keys())
-        content = _Content(provider, tuple(positions[column] for column in given.split()), fixed, live, variant)
+        content = _Content(
+            provider, tuple(positions[column] for column in given.split()), fixed, live, variant
+        )
         _register(schema_name, name, columns, oid, not oid, content, {})
         return provider
 

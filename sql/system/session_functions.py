@@ -19,7 +19,7 @@ from .registry import Rows, SystemContext
 if TYPE_CHECKING:
     from ...operators.node import EpochContext
 
-O, I4, I8, B, TX, N, VOID = t.OID, t.INT4, t.INT8, t.BOOL, t.TEXT, t.NAME, t.VOID
+OD, I4, I8, B, TX, N, VOID = t.OID, t.INT4, t.INT8, t.BOOL, t.TEXT, t.NAME, t.VOID
 _NOTHING = ""
 """The value of type void."""
 
@@ -57,7 +57,7 @@ def _set_config(system: SystemContext, name: str | None, value: str | None, loca
 
 
 # Users.
-@catalog_function("pg_get_userbyid", (O,), result=N)
+@catalog_function("pg_get_userbyid", (OD,), result=N)
 def _user(system: SystemContext, oid: int) -> str:
     """The name of a role."""
     return roles(system).get(oid, f"unknown (OID={oid})")
@@ -73,10 +73,12 @@ def _encoding(system: SystemContext) -> str:
 @catalog_function("pg_char_to_encoding", (N,), result=I4)
 def _encoding_number(system: SystemContext, name: str) -> int:
     """The number of a character set, -1 if unknown."""
-    return {"utf8": 6, "unicode": 6, "sqlascii": 0, "latin1": 8}.get(name.lower().replace("_", "").replace("-", ""), -1)
+    return {"utf8": 6, "unicode": 6, "sqlascii": 0, "latin1": 8}.get(
+        name.lower().replace("_", "").replace("-", ""), -1
+    )
 
 
-@catalog_function("pg_is_other_temp_schema", (O,), result=B)
+@catalog_function("pg_is_other_temp_schema", (OD,), result=B)
 def _is_other_temp_schema(system: SystemContext, oid: int) -> bool:
     """False."""
     return False
@@ -178,13 +180,13 @@ def _blocking(system: SystemContext, pid: int) -> list[int]:
 
 for _name in ("pg_stat_get_numscans", "pg_stat_get_live_tuples", "pg_stat_get_dead_tuples"):
 
-    @catalog_function(_name, (O,), result=I8)
+    @catalog_function(_name, (OD,), result=I8)
     def _zero(system: SystemContext, oid: int) -> int:
         """0: not counted."""
         return 0
 
 
-@catalog_function("acldefault", (t.CHAR, O), result=t.array_of(TX))
+@catalog_function("acldefault", (t.CHAR, OD), result=t.array_of(TX))
 def _default_privileges(system: SystemContext, kind: str, owner: int) -> None:
     """NULL: there are no privileges to speak of."""
 
@@ -193,7 +195,9 @@ def _default_privileges(system: SystemContext, kind: str, owner: int) -> None:
 def _table(name: str, args: Sequence[t.Type], columns: Sequence[tuple[str, t.Type]], rows: Any) -> None:
     """A function in FROM whose rows hang on the context only."""
 
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> tuple[pa.Array, list[pa.Array]]:
+    def kernel(
+        args: Sequence[pa.Array], length: int, context: EpochContext
+    ) -> tuple[pa.Array, list[pa.Array]]:
         found = list(rows(context.surroundings)) * length
         origin = pa.array([i for i in range(length) for _ in range(len(found) // max(length, 1))], pa.int64())
         return origin, [
@@ -216,7 +220,7 @@ def _no_rows(system: SystemContext) -> Rows:
 
 _ZONES = (("name", TX), ("abbrev", TX), ("utc_offset", t.INTERVAL), ("is_dst", B))
 _EXTENSIONS = (("name", N), ("default_version", TX), ("comment", TX))
-_ACL = (("grantor", O), ("grantee", O), ("privilege_type", TX), ("is_grantable", B))
+_ACL = (("grantor", OD), ("grantee", OD), ("privilege_type", TX), ("is_grantable", B))
 _PARTITIONS = (("relid", t.REGCLASS), ("parentrelid", t.REGCLASS), ("isleaf", B), ("level", I4))
 
 _table("pg_timezone_names", (), _ZONES, _zone_rows)
@@ -224,4 +228,3 @@ _table("pg_available_extensions", (), _EXTENSIONS, _no_rows)
 _table("aclexplode", (t.array_of(TX),), _ACL, _no_rows)
 _table("pg_partition_ancestors", (t.REGCLASS,), (("relid", t.REGCLASS),), _no_rows)
 _table("pg_partition_tree", (t.REGCLASS,), _PARTITIONS, _no_rows)
-

@@ -43,6 +43,10 @@ numeric 1700 -1 f b N f 0 1231 i m 0 numeric_in:1701 numeric_out:1702 numeric_re
   numerictypmodin:2917 numerictypmodout:2918
 regprocedure 2202 4 t b N f 0 2207 i p 0 regprocedurein:2212 regprocedureout:2213 regprocedurerecv:2446
   regproceduresend:2447 -:0 -:0
+regoper 2203 4 t b N f 0 2208 i p 0 regoperin:2214 regoperout:2215 regoperrecv:2448 regopersend:2449 -:0
+  -:0
+regoperator 2204 4 t b N f 0 2209 i p 0 regoperatorin:2216 regoperatorout:2217 regoperatorrecv:2450
+  regoperatorsend:2451 -:0 -:0
 regclass 2205 4 t b N f 0 2210 i p 0 regclassin:2218 regclassout:2219 regclassrecv:2452 regclasssend:2453
   -:0 -:0
 regtype 2206 4 t b N f 0 2211 i p 0 regtypein:2220 regtypeout:2221 regtyperecv:2454 regtypesend:2455 -:0
@@ -63,6 +67,10 @@ uuid 2950 16 f b U f 0 2951 c p 0 uuid_in:2952 uuid_out:2953 uuid_recv:2961 uuid
 jsonb 3802 -1 f b U f 0 3807 i x 0 jsonb_in:3806 jsonb_out:3804 jsonb_recv:3805 jsonb_send:3803 -:0 -:0
 regnamespace 4089 4 t b N f 0 4090 i p 0 regnamespacein:4084 regnamespaceout:4085 regnamespacerecv:4087
   regnamespacesend:4088 -:0 -:0
+regrole 4096 4 t b N f 0 4097 i p 0 regrolein:4098 regroleout:4092 regrolerecv:4094 regrolesend:4095 -:0
+  -:0
+regcollation 4191 4 t b N f 0 4192 i p 0 regcollationin:4193 regcollationout:4194 regcollationrecv:4196
+  regcollationsend:4197 -:0 -:0
 anycompatible 5077 4 t p P f 0 0 i p 0 anycompatible_in:5086 anycompatible_out:5087 -:0 -:0 -:0 -:0
 anycompatiblearray 5078 -1 f p P f 0 0 d x 0 anycompatiblearray_in:5088 anycompatiblearray_out:5089
   anycompatiblearray_recv:5090 anycompatiblearray_send:5091 -:0 -:0

@@ -14,10 +14,10 @@ from .objects import CLASSES, objects
 from .pg_procs import functions, operators
 from .registry import SystemContext
 
-O, I4, B, TX, N = t.OID, t.INT4, t.BOOL, t.TEXT, t.NAME
+OD, I4, B, TX, N = t.OID, t.INT4, t.BOOL, t.TEXT, t.NAME
 
 
-@catalog_function("pg_table_is_visible", (O,), result=B)
+@catalog_function("pg_table_is_visible", (OD,), result=B)
 def _table_is_visible(system: SystemContext, oid: int) -> bool | None:
     """Whether the relation's plain name means it, on the search path."""
     found = objects(system.catalog).by_oid.get(oid)
@@ -27,7 +27,7 @@ def _table_is_visible(system: SystemContext, oid: int) -> bool | None:
 for _kind in ("type", "function", "operator", "opclass", "opfamily", "collation", "conversion", "statistics_obj",
               "ts_config", "ts_dict", "ts_parser", "ts_template"):  # fmt: skip
 
-    @catalog_function(f"pg_{_kind}_is_visible", (O,), result=B)
+    @catalog_function(f"pg_{_kind}_is_visible", (OD,), result=B)
     def _is_visible(system: SystemContext, oid: int) -> bool:
         """Whether the object's plain name means it: all are in pg_catalog, which is always searched."""
         return True
@@ -37,7 +37,7 @@ for _kind in ("type", "function", "operator", "opclass", "opfamily", "collation"
 def _privilege(name: str, *objects_: Sequence[t.Type]) -> None:
     """`has_…_privilege([user,] object…, privilege)` in all spellings of its arguments."""
     for object_args in objects_:
-        for user in ((), (N,), (O,)):
+        for user in ((), (N,), (OD,)):
 
             @catalog_function(name, (*user, *object_args, TX), result=B)
             def _may(system: SystemContext, *_: object) -> bool:
@@ -47,15 +47,15 @@ def _privilege(name: str, *objects_: Sequence[t.Type]) -> None:
 
 for _object in ("schema", "database", "function", "type", "language", "tablespace", "server",
                 "foreign_data_wrapper", "parameter", "any_column"):  # fmt: skip
-    _privilege(f"has_{_object}_privilege", (TX,), (O,))
-_privilege("has_column_privilege", *product((TX, O), (TX, t.INT2)))
-_privilege("pg_has_role", (N,), (O,))
+    _privilege(f"has_{_object}_privilege", (TX,), (OD,))
+_privilege("has_column_privilege", *product((TX, OD), (TX, t.INT2)))
+_privilege("pg_has_role", (N,), (OD,))
 
 
 def _relation_privilege(name: str) -> None:
-    for user in ((), (N,), (O,)):
+    for user in ((), (N,), (OD,)):
 
-        @catalog_function(name, (*user, O, TX), result=B)
+        @catalog_function(name, (*user, OD, TX), result=B)
         def _by_oid(system: SystemContext, *values: object) -> bool | None:
             """Whether a user may do that with the relation: NULL if there is none."""
             return True if values[-2] in objects(system.catalog).by_oid else None
@@ -89,7 +89,7 @@ def _relation_is_publishable(system: SystemContext, oid: int) -> bool:
 
 
 # Comments.
-@catalog_function("obj_description", (O, N), result=TX)
+@catalog_function("obj_description", (OD, N), result=TX)
 def _comment(system: SystemContext, oid: int, class_name: str) -> str | None:
     """The comment on an object of a catalogue."""
     if class_name in ("pg_proc", "pg_operator"):
@@ -101,14 +101,14 @@ def _comment(system: SystemContext, oid: int, class_name: str) -> str | None:
     return entry.comment or None if class_name in CLASSES else None
 
 
-@catalog_function("obj_description", (O,), result=TX)
+@catalog_function("obj_description", (OD,), result=TX)
 def _any_comment(system: SystemContext, oid: int) -> str | None:
     """The comment on an object."""
     entry = system.catalog.by_oid(oid)
     return entry.comment or None if entry is not None else None
 
 
-@catalog_function("col_description", (O, I4), result=TX)
+@catalog_function("col_description", (OD, I4), result=TX)
 def _column_comment(system: SystemContext, oid: int, number: int) -> str | None:
     """The comment on a column."""
     entry = system.catalog.by_oid(oid)
@@ -117,7 +117,7 @@ def _column_comment(system: SystemContext, oid: int, number: int) -> str | None:
     return entry.column_comments.get(entry.schema[number - 1].name) or None
 
 
-@catalog_function("shobj_description", (O, N), result=TX)
+@catalog_function("shobj_description", (OD, N), result=TX)
 def _shared_comment(system: SystemContext, oid: int, class_name: str) -> None:
     """The comment on a database, role or tablespace: none."""
 
@@ -154,20 +154,29 @@ def _index_size(system: SystemContext, oid: int) -> int:
     return 0
 
 
-@catalog_function("pg_database_size", (N,), (O,), result=t.INT8, volatility="volatile")
-@catalog_function("pg_tablespace_size", (N,), (O,), result=t.INT8, volatility="volatile")
+@catalog_function("pg_database_size", (N,), (OD,), result=t.INT8, volatility="volatile")
+@catalog_function("pg_tablespace_size", (N,), (OD,), result=t.INT8, volatility="volatile")
 def _database_size(system: SystemContext, _: object) -> int:
     """Bytes all rows take in memory."""
     return sum(_sizes(system).values())
 
 
-@catalog_function("pg_tablespace_location", (O,), result=TX)
+@catalog_function("pg_tablespace_location", (OD,), result=TX)
 def _location(system: SystemContext, oid: int) -> str:
     """Empty: it lies in the data directory."""
     return ""
 
 
-_UNITS = {"": 1, "B": 1, "BYTES": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "PB": 1 << 50}
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "BYTES": 1,
+    "KB": 1 << 10,
+    "MB": 1 << 20,
+    "GB": 1 << 30,
+    "TB": 1 << 40,
+    "PB": 1 << 50,
+}
 
 
 @catalog_function("pg_size_bytes", (TX,), result=t.INT8, volatility="immutable")
