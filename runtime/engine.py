@@ -218,7 +218,8 @@ class Engine:
         for name in known:
             log.error("view %s is stalled: %s", name, failure.cause.message)
             self.state.stalled[name] = failure.cause.message
-            self.state.dataflow.remove(name)
+            dropped = self.state.dataflow.remove(name)
+            self.state.abandoned.extend(table for table in dropped if table != name)
         return bool(known)
 
     def _follow_definition(self, definition: Definition) -> None:

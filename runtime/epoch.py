@@ -154,8 +154,11 @@ class Epoch:
         self._write_sequences()
         if self.catalog is not self._catalog_before:
             self._write_catalog()
+        for name in self.state.abandoned:
+            self.state.storage.drop(name)
         self._handed_over = True
         self.state.storage.commit(self._offsets)
+        self.state.abandoned.clear()
 
     def _step(self) -> None:
         if not self._inputs:

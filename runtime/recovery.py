@@ -71,19 +71,23 @@ def _sequences(table: StateTable) -> Sequences:
 
 def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
     context = EpochContext(state.storage.epoch, time_us, errors=[])
-    stale_before = set(state.storage.stale)
+    stale_before, known = set(state.storage.stale), set(state.storage.names())
     try:
         add_view(state, view, context, None)
     except SqlError as error:
         _stall(state, view, error.message)
         return
-    if state.storage.stale - stale_before:
+    missing = set(state.dataflow.tables(view.id)) - known
+    if missing or state.storage.stale - stale_before:
         _refill(state, view, time_us)
 
 
 def _refill(state: State, view: MaterializedView, time_us: int) -> None:
-    """The view's state has another shape than its plan: forget it and compute it from the inputs."""
-    log.warning("view %s is computed anew: its stored state has another shape", view.name)
+    """The view's state is missing or of another shape than its plan: compute it from the inputs.
+
+    It is missing when the view was stalled, or when the plan has changed with the program.
+    """
+    log.warning("view %s is computed anew: its stored state is not that of its plan", view.name)
     epoch = Epoch(state, time_us)
     try:
         for name in state.dataflow.remove(view.id):

@@ -53,6 +53,8 @@ class State:
     offsets: dict[str, bytes] = field(default_factory=dict)
     stalled: dict[str, str] = field(default_factory=dict)
     sequences: Sequences = field(default_factory=lambda: Sequences({}))
+    abandoned: list[str] = field(default_factory=list)
+    """Operator tables of stalled views, to be dropped by the next epoch: they miss changes from now on."""
     row_ids: dict[str, int] = field(default_factory=dict)
     """The next hidden row id of each table that has them."""
 
