@@ -51,9 +51,13 @@ class Follower:
     """Polls a reader, and checks on the way that replay gives all rows again."""
 
     def __init__(
-        self, path: Path | str, schema: Schema = SCHEMA, rows_max: int = 1000, options: dict[str, str] = {}
+        self,
+        path: Path | str,
+        schema: Schema = SCHEMA,
+        rows_max: int = 1000,
+        options: dict[str, str] | None = None,
     ) -> None:
-        self.again = lambda: opened(path, schema, **options)
+        self.again = lambda: opened(path, schema, **(options or {}))
         self.reader = self.again()
         self.rows_max = rows_max
         self.offset: bytes | None = None
