@@ -87,7 +87,7 @@ class Client:
 
     @property
     def text_settings(self) -> TextSettings:
-        return replace(self.settings.text_settings(), names=self.object_names)
+        return replace(self.settings.text_settings(), names=self)
 
     def parameters(self) -> dict[str, str]:
         return self.settings.reported()
@@ -240,11 +240,17 @@ class Client:
         )
         return ReadContext(context, self.search_path, surroundings.live)
 
-    def object_names(self, type_name: str, oids: pa.Array) -> pa.Array:
-        """The names of objects by OID, as results show them (`TextSettings.names`)."""
+    def object_texts(self, type_name: str, oids: pa.Array) -> pa.Array:
+        """The names of objects by OID, as results show them (`textform.ObjectNames`)."""
+        return self._system().object_texts(type_name, oids)
+
+    def object_oids(self, type_name: str, texts: pa.Array) -> pa.Array:
+        """The OIDs of named objects, for parameters."""
+        return self._system().object_oids(type_name, texts)
+
+    def _system(self) -> SystemContext:
         live = self.database.live(self)
-        system = SystemContext(self.catalog, self.search_path, self.session_values(), live)
-        return system.names(type_name, oids)
+        return SystemContext(self.catalog, self.search_path, self.session_values(), live)
 
     def set_config(self, name: str, value: str | None, local: bool) -> str:
         """SET from within a query. What would hold for an implicit transaction only does not hold at all."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,6 +21,18 @@ from . import textform_temporal as temporal
 from .types import INFO, NAMED_OIDS, Type
 
 
+class ObjectNames(Protocol):
+    """Who knows the objects behind the OIDs of regclass and its like (`NAMED_OIDS`)."""
+
+    def object_texts(self, type_name: str, oids: pa.Array) -> pa.Array:
+        """The text of each OID: the object's name, or the number of what does not exist."""
+        ...
+
+    def object_oids(self, type_name: str, texts: pa.Array) -> pa.Array:
+        """The OID each text names. Raises 42P01, 42704 … for what does not exist."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class TextSettings:
     """The session settings that text forms depend on."""
@@ -29,8 +42,8 @@ class TextSettings:
     interval_style: str = "postgres"
     bytea_output: str = "hex"
     extra_float_digits: int = 1
-    names: Callable[[str, pa.Array], pa.Array] | None = field(default=None, compare=False)
-    """The texts of OIDs of a type ("regclass" …) whose values are shown by name; without it as numbers."""
+    names: ObjectNames | None = field(default=None, compare=False)
+    """Without it OIDs that are shown by name are shown, and read, as numbers."""
 
 
 DEFAULT_SETTINGS = TextSettings()
@@ -48,6 +61,8 @@ def parse_text(type_: Type, texts: pa.Array, settings: TextSettings = DEFAULT_SE
     """
     if type_.element is not None:
         return arrays.parse_arrays(type_, texts, settings, parse_text)
+    if settings.names is not None and type_.name in NAMED_OIDS:
+        return settings.names.object_oids(type_.name, texts)
     return _FAMILIES[type_.name][0](type_, texts, settings)
 
 
@@ -56,7 +71,7 @@ def format_text(type_: Type, array: pa.Array, settings: TextSettings = DEFAULT_S
     if type_.element is not None:
         return arrays.format_arrays(type_, array, settings, format_text)
     if settings.names is not None and type_.name in NAMED_OIDS:
-        return settings.names(type_.name, array)
+        return settings.names.object_texts(type_.name, array)
     return _FAMILIES[type_.name][1](type_, array, settings)
 
 

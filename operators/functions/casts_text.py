@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ...storage.arrow_compute import pc
 from ...storage.errors import NumericOutOfRange
-from ...storage.textform import TextSettings, format_text, parse_text
+from ...storage.textform import ObjectNames, TextSettings, format_text, parse_text
 from ...storage.textform_strings import fit_length
 from ...storage.types import Type
 from .casts import cast
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def text_settings(context: EpochContext) -> TextSettings:
     """The settings text forms depend on, as the epoch or the session has them."""
     session = context.session
-    names = getattr(context.surroundings, "names", None)
+    names: ObjectNames | None = context.surroundings
     if not session:
         return TextSettings(context.timezone, names=names)
     return TextSettings(

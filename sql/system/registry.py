@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...operators.functions.vector import each_distinct
 from ...storage.schema import Column, Schema
 from ...storage.types import STRINGS, Type
 from ..catalog import Catalog
@@ -27,7 +28,6 @@ from .shapes import SHAPES
 
 Rows = Iterable[tuple[object, ...]]
 Provider = Callable[["SystemContext"], Rows]
-Named = Callable[["SystemContext", str, pa.Array], pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,19 @@ class SystemContext:
         provider = self.live.get(name)
         return () if provider is None else provider()
 
-    def names(self, type_name: str, oids: pa.Array) -> pa.Array:
-        """The texts of OIDs of type regclass, regtype … (`TextSettings.names`)."""
-        from .reg_casts import shown
+    def object_texts(self, type_name: str, oids: pa.Array) -> pa.Array:
+        """The texts of OIDs of type regclass, regtype … (`textform.ObjectNames`)."""
+        from .names import WRITERS
 
-        return shown(self, type_name, oids)
+        write = WRITERS[type_name]
+        return each_distinct(lambda oid: write(oid, self), oids, pa.string())
+
+    def object_oids(self, type_name: str, texts: pa.Array) -> pa.Array:
+        """The OIDs that texts of type regclass, regtype … name. Raises 42P01, 42704 …"""
+        from .names import READERS
+
+        read = READERS[type_name]
+        return each_distinct(lambda text: read(text, self), texts, pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
