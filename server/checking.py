@@ -116,9 +116,9 @@ def check_view(view: MaterializedView, contents: Contents) -> Iterator[str]:
         yield f'view "{view.name}" cannot be computed from its inputs: {error.message}'
         return
     stored = contents.tables.get(view.id)
-    rows = (
-        ZSet.empty(wanted.schema) if stored is None else ZSet(wanted.schema, stored.columns, stored.weights)
-    )
+    rows = ZSet.empty(wanted.schema)
+    if stored is not None:
+        rows = ZSet(wanted.schema, stored.columns, stored.weights)
     difference = consolidate(concat(wanted.schema, [rows, wanted.negate()]))
     if len(difference):
         extra = int(np.sum(difference.weights[difference.weights > 0]))

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from millpond.runtime.state import CATALOG_SPEC
 from millpond.storage.commit import Storage
 from millpond.storage.schema import Schema
 from millpond.storage.table import TableSpec
-from millpond.storage.types import INT8, TEXT
+from millpond.storage.types import INT8
 
 from .server_process import ServerProcess
 
@@ -50,9 +51,9 @@ def test_check(server: ServerProcess, tmp_path: Path) -> None:
                                   "3 materialized view(s) equal their queries\n")  # fmt: skip
     server.start()
     assert server.stop() == 0
-    before = sorted((p, p.stat().st_size) for p in server.data.rglob("*") if p.is_file())
+    before = sorted((p, p.stat().st_size) for p in (server.data / "log").rglob("*") if p.is_file())
     assert check(server.data)[0] == 0
-    assert sorted((p, p.stat().st_size) for p in server.data.rglob("*") if p.is_file()) == before
+    assert sorted((p, p.stat().st_size) for p in (server.data / "log").rglob("*") if p.is_file()) == before
     _spoil_view(server.data)
     code, text = check(server.data)
     assert code == 1
@@ -64,10 +65,7 @@ def test_check(server: ServerProcess, tmp_path: Path) -> None:
 def _spoil_view(data: Path) -> None:
     """Changes a view's stored row behind the engine's back."""
     storage = Storage.open(data)
-    catalog = storage.table(
-        "system/catalog",
-        TableSpec(Schema.of(oid=INT8, kind=TEXT, schema_name=TEXT, name=TEXT, description=TEXT), (0,)),
-    )
+    catalog = storage.table("system/catalog", CATALOG_SPEC)
     columns, _ = catalog.scan()
     names = dict(zip(columns[3].to_pylist(), columns[0].to_pylist(), strict=True))
     storage.begin()
