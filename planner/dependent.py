@@ -15,8 +15,10 @@ from ..operators.distinct import Distinct
 from ..operators.expr import Coalesce, ColumnRef, Expr, IsDistinct, Literal, OuterColumn
 from ..operators.filter import Filter
 from ..operators.join import Join, JoinKind
-from ..operators.node import Node
+from ..operators.node import Node, rewrite
 from ..operators.project import Project
+from ..operators.recurse import Recurse
+from ..operators.scan import Scan
 from ..operators.set_operation import SetOperation
 from ..operators.single_row import SingleRow
 from ..operators.table_function import TableFunctionNode
@@ -26,7 +28,7 @@ from ..operators.values import Values
 from ..operators.window import Window
 from ..storage.errors import FeatureNotSupported
 from ..storage.schema import Schema
-from .conditions import condition_of, conjuncts, equality
+from .conditions import all_of, condition_of, conjuncts, equality
 from .rewriting import move_outer, reads_level, replace_expr, replace_node
 
 
@@ -310,6 +312,27 @@ def _values(node: Values, domain: Domain) -> Node:
     return branches[0] if len(branches) == 1 else Union(branches)
 
 
+def _recurse(node: Recurse, domain: Domain) -> Node:
+    """Each d recurs by itself: rows carry their d, and a step for d reads the rows that carry d."""
+    width = len(node.schema)
+    carried = Schema((*node.schema, *domain.schema.as_nullable()))
+    own = tuple(
+        IsDistinct(ColumnRef(width + i, column.type), OuterColumn(1, domain.positions[i], column.type), True)
+        for i, column in enumerate(domain.schema)
+    )
+
+    def read_own(part: Node) -> Node:
+        if not isinstance(part, Scan) or part.relation != node.relation:
+            return part
+        rows = Filter(Scan(node.relation, carried), all_of(own))
+        columns = part.columns or tuple(range(width))
+        exprs = tuple(ColumnRef(i, node.schema[i].type) for i in columns)
+        return Project(rows, exprs, part.schema.names)
+
+    step = dependent(rewrite(node.step, read_own), domain)
+    return Recurse(dependent(node.seed, domain), step, node.relation, node.distinct)
+
+
 _CASES: dict[type[Node], Callable[..., Node]] = {
     Project: _project,
     Filter: _filter,
@@ -323,4 +346,5 @@ _CASES: dict[type[Node], Callable[..., Node]] = {
     Window: _window,
     TableFunctionNode: _table_function,
     Values: _values,
+    Recurse: _recurse,
 }
