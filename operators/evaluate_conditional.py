@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..storage.arrow_compute import pc
 from ..storage.errors import SqlError
 from .evaluate_core import (
     CACHE_ENTRIES_MAX,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..storage.arrow_compute import pc
 from ..storage.errors import SqlError
 from ..storage.types import Type
 from .expr import Call, Cast, ColumnRef, Expr, Literal, Now

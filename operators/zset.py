@@ -59,9 +59,7 @@ class ZSet:
 
     def select(self, positions: Sequence[int]) -> ZSet:
         """The columns at `positions`, weights as they are (the result may hold a row twice)."""
-        return ZSet(
-            self.schema.select(positions), tuple(self.columns[i] for i in positions), self.weights
-        )
+        return ZSet(self.schema.select(positions), tuple(self.columns[i] for i in positions), self.weights)
 
     def slice(self, offset: int, length: int) -> ZSet:
         columns = tuple(c.slice(offset, length) for c in self.columns)
@@ -85,7 +83,5 @@ def concat(schema: Schema, parts: Sequence[ZSet]) -> ZSet:
         return ZSet.empty(schema)
     if len(parts) == 1:
         return ZSet(schema, parts[0].columns, parts[0].weights)
-    columns = tuple(
-        pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(schema))
-    )
+    columns = tuple(pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(schema)))
     return ZSet(schema, columns, np.concatenate([part.weights for part in parts]))

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from . import binary_numeric, decimals_limbs, decimals_value, jsons
 from . import datetimes as dt
+from .arrow_compute import pc
 from .errors import (
     CharacterNotInRepertoire,
     DatatypeMismatch,
@@ -30,7 +31,6 @@ from .textform_rows import (
     convert_each,
     fixed_values,
     from_values,
-    pc,
     raise_at,
     text_bytes,
     valid_mask,
@@ -69,6 +69,8 @@ def encode_binary(type_: Type, array: pa.Array) -> pa.Array:
                 [None if text is None else b"\x01" + text.encode() for text in texts], pa.binary()
             )
         return pc.binary_join_element_wise(b"\x01", pc.cast(array, pa.binary()), b"")
+    if name == "char":
+        array = pc.if_else(pc.equal(array, ""), "\0", array)
     return array if name == "bytea" else pc.cast(array, pa.binary())
 
 

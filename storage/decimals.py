@@ -23,9 +23,10 @@ import pyarrow as pa
 from . import decimals_functions as functions
 from . import decimals_limbs as limbs
 from . import decimals_value as value
+from .arrow_compute import pc
 from .decimals_limbs import Limbs
 from .errors import DivisionByZero, NumericOutOfRange
-from .textform_rows import SMALL, convert_each, fixed_values, from_values, pc, raise_at, valid_mask
+from .textform_rows import SMALL, convert_each, fixed_values, from_values, raise_at, valid_mask
 from .types import NUMERIC, NUMERIC_PRECISION, Type, fixed_numeric, numeric_modifier
 
 __all__ = ["numeric_modifier"]

@@ -24,9 +24,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from . import kernels, kernels_keys
+from .arrow_compute import pc
 from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, is_bytes, validity
 from .keyvalues import jsonb_bytes, list_bytes
 from .types import NAMED_OIDS, Type

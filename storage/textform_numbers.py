@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import decimals
+from .arrow_compute import pc
 from .errors import InvalidTextRepresentation, NumericOutOfRange
 from .textform_rows import (
     SMALL,
@@ -26,7 +27,6 @@ from .textform_rows import (
     parse_each,
     parse_mixed,
     patch_rows,
-    pc,
     text_bytes,
     to_mask,
     valid_mask,

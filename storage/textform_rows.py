@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
+from .arrow_compute import pc
 from .errors import SqlError
 
-pc: Any = pyarrow.compute
 """Arrow's kernels. Its module makes most of them when imported, so a type checker does not see them."""
 
 SMALL = 16

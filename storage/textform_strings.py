@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from . import jsons
+from .arrow_compute import pc
 from .errors import InvalidTextRepresentation, StringTooLong
-from .textform_rows import SMALL, SPACE, parse_distinct, parse_each, patch_rows, pc, to_mask
+from .textform_rows import SMALL, SPACE, parse_distinct, parse_each, patch_rows, to_mask
 from .types import Type
 
 if TYPE_CHECKING:

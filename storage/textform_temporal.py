@@ -16,6 +16,7 @@ import pyarrow as pa
 from . import datetime_parser as parser
 from . import datetimes as dt
 from . import intervals
+from .arrow_compute import pc
 from .textform_rows import (
     SMALL,
     convert_each,
@@ -26,7 +27,6 @@ from .textform_rows import (
     parse_each,
     parse_mixed,
     patch_rows,
-    pc,
     valid_mask,
 )
 from .textform_zoned import to_instants, to_local

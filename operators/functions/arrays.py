@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import NullNotAllowed
 from ...storage.types import Type, array_of
 from .comparison import distinct

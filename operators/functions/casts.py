@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ...storage.arrow_compute import pc
 from ...storage.types import STRINGS, VECTORS, Type
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import decimals
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import NAMED_OIDS, Type
 from .casts import cast

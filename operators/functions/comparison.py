@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.types import Type
 from .ordering import sign
 from .registry import Kernel, scalar

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import datetimes as dt
 from ...storage import intervals
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.textform_zoned import to_local
 from ...storage.types import Type
 from ...storage.zones import zone

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import DivisionByZero, NumericOutOfRange
 from ...storage.types import Type
 from .registry import Kernel, scalar

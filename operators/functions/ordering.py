@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import decimals
+from ...storage.arrow_compute import pc
 from ...storage.textform import DEFAULT_SETTINGS
 from ...storage.textform_numbers import format_numerics
 from ...storage.types import NUMERIC, Type, fixed_numeric

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import InvalidEscape, InvalidParameterValue
 from . import regex
 from .registry import Kernel, scalar

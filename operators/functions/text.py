@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import (
     InvalidParameterValue,
     ProgramLimitExceeded,
