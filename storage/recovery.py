@@ -131,9 +131,9 @@ def _restore(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch:
 
 def _bounded(rows: Sequence[Rows]) -> list[list[Rows]]:
     parts: list[list[Rows]] = []
-    size = LOAD_BYTES_MAX
+    size = 0
     for batch in rows:
-        if size + batch.nbytes > LOAD_BYTES_MAX:
+        if not parts or size + batch.nbytes > LOAD_BYTES_MAX:
             parts.append([])
             size = 0
         parts[-1].append(batch)

@@ -72,6 +72,18 @@ def test_what_was_committed_is_there_after_reopening(tmp_path: Path) -> None:
         storage.close()
 
 
+def test_a_row_without_columns_comes_back(tmp_path: Path) -> None:
+    nothing = TableSpec(Schema(()), ())
+    storage = Storage.open(tmp_path)
+    storage.begin()
+    storage.table("t", nothing).upsert([])
+    storage.commit({})
+    storage.close()
+    storage = Storage.open(tmp_path)
+    assert len(storage.table("t", nothing)) == 1
+    storage.close()
+
+
 def test_rollback_undoes_rows_tables_and_drops(storage: Storage) -> None:
     table = storage.table("t", KEYED)
     storage.begin()
