@@ -21,6 +21,8 @@ from .zset import ZSet
 
 
 class JoinKind(Enum):
+    """Which rows come out beside, or instead of, the matching pairs."""
+
     INNER = "inner"
     LEFT = "left"
     RIGHT = "right"

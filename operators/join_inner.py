@@ -50,6 +50,8 @@ class Output:
 
 @dataclass(slots=True)
 class InnerJoin:
+    """The running inner join: each side's delta probes the other side's rows."""
+
     left: Input
     right: Input
     condition: Condition | None

@@ -24,6 +24,8 @@ Compute = Callable[[ZSet, EpochContext], ZSet]
 
 @dataclass(slots=True)
 class Recompute:
+    """The running form of what is computed anew for each partition that changed, from its stored rows."""
+
     partition: tuple[int, ...]
     compute: Compute
     input: Schema

@@ -57,6 +57,8 @@ class Merged:
 
 @dataclass(slots=True)
 class TopHead:
+    """The running top-N: beside all rows, each partition's first ones are kept in order."""
+
     schema: Schema
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]

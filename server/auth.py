@@ -124,6 +124,8 @@ def _forbidden(character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
+    """What SCRAM-SHA-256 keeps in place of a password (RFC 5802 section 3)."""
+
     iterations: int
     salt: bytes
     stored_key: bytes

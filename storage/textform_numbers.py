@@ -270,6 +270,7 @@ def _open_interval(text: str, value: float, bits: int) -> str:
 
 
 def format_floats(type_: Type, array: pa.Array, settings: TextSettings | None) -> pa.Array:
+    """Floats as PostgreSQL writes them: the shortest text that reads back, or fewer digits if so set."""
     wide = type_.name == "float8"
     if settings is not None and settings.extra_float_digits <= 0:
         precision = max((15 if wide else 6) + settings.extra_float_digits, 1)
