@@ -68,7 +68,8 @@ class Engine:
         with self._condition:
             self._stopping = True
             self._condition.notify()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
         for source in self._sources.values():
             source.close()
         for work in self._works:

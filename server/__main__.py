@@ -12,8 +12,7 @@ from .config import add_options, load_config
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; the exit status."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         return options.run(options)
     except StartupError as error:
@@ -31,10 +30,20 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="run a server")
     add_options(serve)
     serve.set_defaults(run=_serve)
+    demo = commands.add_parser("demo", help="show a live view over made-up data")
+    demo.add_argument("--listen", default="", metavar="HOST:PORT", help="where psql finds it")
+    demo.add_argument("--seconds", type=float, default=0.0, help="end after so long")
+    demo.set_defaults(run=_demo)
     check = commands.add_parser("check", help="verify a data directory that no server has open")
     check.add_argument("data", metavar="DIR")
     check.add_argument("--log", metavar="DIR", default="", help="the log, if it is not in DIR/log")
     check.set_defaults(run=_check)
+    bench = commands.add_parser("bench", help="measure this machine, and DuckDB beside")
+    bench.add_argument("suite", choices=["core"])
+    bench.add_argument("--lines", default="", metavar="A,B", help="only these lines")
+    bench.add_argument("--rows", type=int, default=0, help="rows of the largest input (5000000)")
+    bench.add_argument("--json", default="", metavar="FILE", help="write the figures there too")
+    bench.set_defaults(run=_bench)
     return parser
 
 
@@ -44,10 +53,22 @@ def _serve(options: argparse.Namespace) -> int:
     return serve(load_config(options))
 
 
+def _demo(options: argparse.Namespace) -> int:
+    from .demo import demo
+
+    return demo(options.listen, options.seconds)
+
+
 def _check(options: argparse.Namespace) -> int:
     from .checking import check_directory
 
     return check_directory(options.data, options.log)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from .bench.command import bench_core
+
+    return bench_core(options.lines, options.rows, options.json)
 
 
 if __name__ == "__main__":
