@@ -48,16 +48,16 @@ def run_loop(main: object) -> None:
 
 
 async def _run(database: Database, config: Config) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
     listener = make_listener(database, config)
     await listener.start()
     database.start()
     host, _ = config.host_port
     log.info("listening on %s:%d, data in %s", host, listener.port, config.data)
     print(f"millpond is ready: psql -h {host} -p {listener.port} -d millpond", flush=True)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     await stop.wait()
     log.info("stopping")
     await listener.stop()
