@@ -75,6 +75,7 @@ class Client:
     transaction_time_us: int = 0
     current_query: str = ""
     state_changed_us: int = 0
+    _changed: dict[str, str] = field(default_factory=dict)
     _cancel: threading.Event = field(default_factory=threading.Event)
     _deadline: float = 0.0
 
@@ -208,8 +209,10 @@ class Client:
         self.in_block = self.failed = False
         self.transaction_time_us = 0
         self.settings.end(committed)
-        for name in [name for name, cursor in self.cursors.items() if not cursor.hold or not committed]:
-            del self.cursors[name]
+        kept = {n: c for n, c in self.cursors.items() if c.lasting or (c.hold and committed)}
+        for cursor in kept.values():
+            cursor.lasting = True
+        self.cursors = kept
 
     def reader(self, read: ReadContext) -> SnapshotReader:
         """Contents as this session sees them: its transaction's snapshot, or the last commit."""
@@ -256,8 +259,16 @@ class Client:
         """SET from within a query. What would hold for an implicit transaction only does not hold at all."""
         if local and not self.in_block:
             return value or ""
+        before = self.parameters()
         self.settings.set(name, value, local)
+        after = self.parameters()
+        self._changed.update({key: after[key] for key in after if after[key] != before[key]})
         return self.settings.show(name)
+
+    def take_changed(self) -> dict[str, str]:
+        """The reported settings that `set_config` changed, to be told to the client with the result."""
+        changed, self._changed = self._changed, {}
+        return changed
 
     def session_values(self) -> dict[str, str]:
         """What session functions (current_user, current_setting …) show."""

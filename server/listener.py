@@ -112,6 +112,12 @@ class Listener:
         ):
             connection.interrupt()
 
+    def terminate(self, process: int) -> None:
+        """Ends the connection of that number, if there is one."""
+        connection = self._clients.get(process)
+        if connection is not None:
+            connection.end()
+
     def arrived(self, connection: Connection) -> None:
         if len(self._arriving) >= ARRIVING_MAX:
             connection.abort()

@@ -44,9 +44,13 @@ def run_select(
         return point_result(plan, plan.point, values, reader, read)
     node = plan.bound(values)
     refuse_stalled(node, reader)
-    if cost(node, reader) <= INLINE_ROWS_MAX:
-        return result_of(run(node, reader, read.context), plan.columns)
-    return client.database.readers.submit(lambda: result_of(run(node, reader, read.context), plan.columns))
+
+    def answer() -> Result:
+        result = result_of(run(node, reader, read.context), plan.columns)
+        result.parameters.update(client.take_changed())
+        return result
+
+    return answer() if cost(node, reader) <= INLINE_ROWS_MAX else client.database.readers.submit(answer)
 
 
 def current_plan(client: Client, prepared: PreparedStatement) -> QueryPlan:

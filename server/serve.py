@@ -54,6 +54,7 @@ async def _run(database: Database, config: Config) -> None:
         loop.add_signal_handler(number, stop.set)
     listener = make_listener(database, config)
     await listener.start()
+    database.end_session = lambda number: loop.call_soon_threadsafe(listener.terminate, number)
     database.start()
     host, _ = config.host_port
     log.info("listening on %s:%d, data in %s", host, listener.port, config.data)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..operators.expr import ArrayExpr, Expr, Literal, Subquery, SubqueryKind
 from ..storage.errors import DatatypeMismatch, FeatureNotSupported, IndeterminateDatatype, SyntaxFault
-from ..storage.types import INT4, TEXT, VECTORS, array_of, format_type
+from ..storage.types import CHAR, INT4, TEXT, VECTORS, array_of, format_type
 from .bind_conditions import call_function
 from .bind_operators import call_operator
 from .dialect import position_of
@@ -58,6 +58,8 @@ def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
     position = position_of(ast)
     if base.type.name == "jsonb":
         return call_operator(binder, "->", base, _json_key(binder, subscript), position)
+    if base.type.name == "name" and not isinstance(subscript, exp.Slice):
+        return _character(binder, base, _index(binder, subscript), position)
     if base.type.element is None:
         message = f"cannot subscript type {format_type(base.type)} because it does not support subscripting"
         raise DatatypeMismatch(message, position=start_of(ast.this))
@@ -70,6 +72,13 @@ def bind_subscript(binder: ExpressionBinder, ast: Ast) -> Expr:
     start = Literal(1, INT4) if low is None else _index(binder, low)
     stop = call_function(binder, "cardinality", (base,)) if high is None else _index(binder, high)
     return call_function(binder, SLICE, (base, start, stop), position)
+
+
+def _character(binder: ExpressionBinder, base: Expr, index: Expr, position: int) -> Expr:
+    """`name[i]`: one character, counted from 0; a name is a row of "char" to PostgreSQL."""
+    place = call_operator(binder, "+", index, Literal(1, INT4), position)
+    text = call_function(binder, "substr", (binder.coerce(base, TEXT), place, Literal(1, INT4)), position)
+    return binder.coerce(text, CHAR, "explicit")
 
 
 def _json_key(binder: ExpressionBinder, ast: Ast) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..entries import MaterializedView, Relation, Table, View
 from ..entries import Sequence as SequenceEntry
 from .definitions import index_column, index_definition, view_definition
 from .each import catalog_function
-from .names import find_type, function_text, relation_oid, relation_text, type_text
+from .names import find_type, function_text, name_parts, relation_oid, relation_text, type_text
 from .objects import CLASSES, objects
 from .pg_procs import functions
 from .registry import SystemContext
@@ -28,10 +29,21 @@ if TYPE_CHECKING:
 OD, I4, B, TX = t.OID, t.INT4, t.BOOL, t.TEXT
 
 
+_NEXTVAL = re.compile(r"nextval\('((?:[^']|'')+)'::regclass\)")
+
+
 @catalog_function("pg_get_expr", (TX, OD), (TX, OD, B), result=TX)
-def _expression(system: SystemContext, text: str, *_: object) -> str:
-    """An expression of the catalogue as SQL."""
-    return text
+def _expression(system: SystemContext, text: str, oid: int, *_: object) -> str:
+    """An expression of the catalogue as SQL; the sequence of a serial column by a name that is visible."""
+    drawn = _NEXTVAL.fullmatch(text)
+    if drawn is None:
+        return text
+    all_ = objects(system.catalog)
+    name, table_class = name_parts(drawn[1].replace("''", "'")), all_.by_oid.get(oid)
+    sequence = all_.by_name.get((table_class.schema_name if table_class else "", name[-1]))
+    if sequence is None:
+        return text
+    return "nextval('" + relation_text(sequence.oid, system).replace("'", "''") + "'::regclass)"
 
 
 @catalog_function("pg_get_constraintdef", (OD,), (OD, B), result=TX)
@@ -40,6 +52,10 @@ def _constraint(system: SystemContext, oid: int, pretty: bool = False) -> str | 
     found = objects(system.catalog).constraints.get(oid)
     if found is None:
         return None
+    if found.foreign is not None:
+        return found.text.replace(
+            " REFERENCES ", f" REFERENCES {relation_text(found.foreign.oid, system)}", 1
+        )
     return f"CHECK (({found.expression}))" if found.kind == "c" and not pretty else found.text
 
 

@@ -67,7 +67,8 @@ def _tables(system: SystemContext) -> Rows:
 @information(
     "views", "table_schema table_name view_definition",
     variant=_shows_materialized_views, table_catalog=DATABASE, check_option="NONE", is_updatable="NO",
-    is_insertable_into="NO", is_trigger_updatable="NO", is_trigger_deletable="NO", is_trigger_insertable_into="NO",
+    is_insertable_into="NO", is_trigger_updatable="NO", is_trigger_deletable="NO",
+    is_trigger_insertable_into="NO",
 )  # fmt: skip
 def _views(system: SystemContext) -> Rows:
     """Views; materialized ones too, unless `show_matviews_as_tables` is off."""
@@ -109,7 +110,8 @@ def type_facts(type_: Type) -> TypeFacts:
 _COLUMNS = (
     "table_schema table_name column_name ordinal_position column_default is_nullable data_type"
     " character_maximum_length character_octet_length numeric_precision numeric_precision_radix numeric_scale"
-    " datetime_precision udt_name dtd_identifier is_identity identity_generation identity_start identity_increment"
+    " datetime_precision udt_name dtd_identifier is_identity identity_generation identity_start"
+    " identity_increment"
     " identity_maximum identity_minimum identity_cycle is_generated generation_expression is_updatable"
 )
 
@@ -209,7 +211,8 @@ def _key_columns(system: SystemContext) -> Rows:
         table = found.table
         for position, number in enumerate(found.columns, 1):
             yield (
-                found.schema_name, found.name, table.schema_name, table.name, table.schema[number - 1].name, position,
+                found.schema_name, found.name, table.schema_name, table.name, table.schema[number - 1].name,
+                position,
                 position if found.kind == "f" else None,
             )  # fmt: skip
 
@@ -240,7 +243,8 @@ def _constraint_tables(system: SystemContext) -> Rows:
 
 @information(
     "referential_constraints",
-    "constraint_schema constraint_name unique_constraint_catalog unique_constraint_schema unique_constraint_name",
+    "constraint_schema constraint_name unique_constraint_catalog unique_constraint_schema"
+    " unique_constraint_name",
     constraint_catalog=DATABASE, match_option="NONE", update_rule="NO ACTION", delete_rule="NO ACTION",
 )  # fmt: skip
 def _foreign_keys(system: SystemContext) -> Rows:
@@ -255,7 +259,8 @@ def _foreign_keys(system: SystemContext) -> Rows:
 # The rest.
 @information(
     "sequences",
-    "sequence_schema sequence_name data_type numeric_precision start_value minimum_value maximum_value increment"
+    "sequence_schema sequence_name data_type numeric_precision start_value minimum_value maximum_value"
+    " increment"
     " cycle_option",
     sequence_catalog=DATABASE, numeric_precision_radix=2, numeric_scale=0,
 )  # fmt: skip
@@ -272,9 +277,12 @@ def _sequences(system: SystemContext) -> Rows:
 
 
 @information(
-    "routines", "specific_name routine_name routine_type data_type type_udt_name is_deterministic is_null_call",
-    specific_catalog=DATABASE, specific_schema="pg_catalog", routine_catalog=DATABASE, routine_schema="pg_catalog",
-    type_udt_catalog=DATABASE, type_udt_schema="pg_catalog", routine_body="EXTERNAL", external_language="INTERNAL",
+    "routines",
+    "specific_name routine_name routine_type data_type type_udt_name is_deterministic is_null_call",
+    specific_catalog=DATABASE, specific_schema="pg_catalog", routine_catalog=DATABASE,
+    routine_schema="pg_catalog",
+    type_udt_catalog=DATABASE, type_udt_schema="pg_catalog", routine_body="EXTERNAL",
+    external_language="INTERNAL",
     parameter_style="GENERAL", sql_data_access="MODIFIES", security_type="INVOKER",
 )  # fmt: skip
 def _routines(system: SystemContext) -> Rows:
@@ -284,14 +292,16 @@ def _routines(system: SystemContext) -> Rows:
         kind = "FUNCTION" if function.kind == "f" else None
         shown = type_text(function.result)
         yield (
-            f"{function.name}_{function.oid}", function.name, kind, "ARRAY" if shown.endswith("[]") else shown,
+            f"{function.name}_{function.oid}", function.name, kind,
+            "ARRAY" if shown.endswith("[]") else shown,
             names.get(function.result, f"_{shown.removesuffix('[]')}"),
             _yes(function.volatility == "i"), _yes(function.strict),
         )  # fmt: skip
 
 
 @information("character_sets", "character_set_name", character_repertoire="UCS", form_of_use="UTF8",
-             default_collate_catalog=DATABASE, default_collate_schema="pg_catalog", default_collate_name="C")  # fmt: skip
+             default_collate_catalog=DATABASE, default_collate_schema="pg_catalog",
+             default_collate_name="C")  # fmt: skip
 def _character_sets(system: SystemContext) -> Rows:
     """UTF8."""
     yield ("UTF8",)

@@ -32,7 +32,8 @@ OWNER = 10
 """The role that owns everything: `millpond`."""
 
 CLASSES = {"pg_class": 1259, "pg_type": 1247, "pg_proc": 1255, "pg_attrdef": 2604, "pg_constraint": 2606,
-           "pg_namespace": 2615, "pg_rewrite": 2618, "pg_operator": 2617, "pg_database": 1262}  # fmt: skip
+           "pg_namespace": 2615, "pg_rewrite": 2618, "pg_operator": 2617, "pg_database": 1262,
+           "pg_extension": 3079}  # fmt: skip
 """The OIDs of PostgreSQL's catalogues, by which pg_depend and pg_description name them."""
 
 
@@ -54,7 +55,10 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class IndexShape:
-    """An index, also one that a key made. `keys` are SQL texts, `columns` attribute numbers (0: expression)."""
+    """An index, also one that a key made.
+
+    `keys` are SQL texts, `columns` attribute numbers, 0 for an expression.
+    """
 
     oid: int
     schema_name: str
@@ -73,7 +77,10 @@ class IndexShape:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A row of pg_constraint. `kind`: p, u, c, f. Columns are attribute numbers."""
+    """A row of pg_constraint. `kind`: p, u, c, f. Columns are attribute numbers.
+
+    `text` lacks the name of the foreign table behind REFERENCES, which hangs on the search path.
+    """
 
     oid: int
     schema_name: str
@@ -245,7 +252,7 @@ def _constraints(table: Table, catalog: Catalog) -> Iterator[Constraint]:
         indexed = foreign.primary_key_oid if isinstance(foreign, Table) else 0
         yield Constraint(
             part_oid(table.oid, number), table.schema_name, key.name, "f", table, _numbers(key.columns),
-            f"FOREIGN KEY ({mine}) REFERENCES {quote_ident(foreign.name)}({theirs})", indexed, foreign,
+            f"FOREIGN KEY ({mine}) REFERENCES ({theirs})", indexed, foreign,
             _numbers(key.references),
         )  # fmt: skip
 

@@ -15,7 +15,8 @@ _CLASSES: dict[str, tuple[int, str, int]] = {
     "timestamp": (3128, "timestamp_ops", 434), "timestamptz": (3127, "timestamptz_ops", 434),
     "interval": (10022, "interval_ops", 1982), "numeric": (3125, "numeric_ops", 1988),
     "float4": (10012, "float4_ops", 1970), "float8": (3123, "float8_ops", 1970),
-    "uuid": (10065, "uuid_ops", 2968), "jsonb": (10088, "jsonb_ops", 4033), "anyarray": (10000, "array_ops", 397),
+    "uuid": (10065, "uuid_ops", 2968), "jsonb": (10088, "jsonb_ops", 4033),
+    "anyarray": (10000, "array_ops", 397),
 }  # fmt: skip
 """(OID, name, family's OID) by type."""
 _STORED_AS = {"varchar": "text", "regclass": "oid", "regtype": "oid", "regproc": "oid"}

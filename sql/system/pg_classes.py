@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...storage.types import VECTORS, Type
+from ..catalog import PUBLIC_OID
 from ..entries import (
     MaterializedView,
     Relation,
@@ -17,15 +18,19 @@ from ..entries import (
 )
 from .objects import CLASSES, OWNER, Class, IndexShape, Objects, objects, part_oid
 from .opclasses import default_opclass
+from .own import release
 from .pg_types import TYPES
 from .registry import Rows, SystemContext, catalogue
 
-INTERNAL_DEPENDENCE, AUTOMATIC_DEPENDENCE, NORMAL_DEPENDENCE = "i", "a", "n"
+INTERNAL_DEPENDENCE, AUTOMATIC_DEPENDENCE, NORMAL_DEPENDENCE, EXTENSION_DEPENDENCE = "i", "a", "n", "e"
+EXTENSION_OID = 13002
+"""Schema `millpond` as an extension that comes with the server: pg_dump leaves it out, as it must."""
 
 
 @catalogue(
     "pg_class",
-    "oid relname relnamespace relam relkind relnatts relhasindex relhasrules relhastriggers relchecks reltuples"
+    "oid relname relnamespace relam relkind relnatts relhasindex relhasrules relhastriggers relchecks"
+    " reltuples"
     " relpages"
     " relpersistence relfilenode",
     relowner=OWNER, relispopulated=True, relreplident="d", relfrozenxid=0, relminmxid=0,
@@ -81,7 +86,8 @@ def _attributes(system: SystemContext) -> Rows:
             modifier = type_.typmod
             dimensions = int(type_.element is not None)
             yield (
-                found.oid, name, oid, size, number, dimensions, modifier, by_value, align, store, *rest, collation
+                found.oid, name, oid, size, number, dimensions, modifier, by_value, align, store, *rest,
+                collation,
             )  # fmt: skip
 
 
@@ -168,7 +174,8 @@ def _key_types(index: IndexShape) -> list[Type]:
 
 @catalogue(
     "pg_constraint",
-    "oid conname connamespace contype conrelid conindid confrelid confupdtype confdeltype confmatchtype conkey"
+    "oid conname connamespace contype conrelid conindid confrelid confupdtype confdeltype confmatchtype"
+    " conkey"
     " confkey conbin",
     convalidated=True, conislocal=True, connoinherit=True,
 )  # fmt: skip
@@ -179,7 +186,8 @@ def _constraints(system: SystemContext) -> Rows:
         foreign = found.kind == "f"
         yield (
             found.oid, found.name, all_.schemas[found.schema_name], found.kind, found.table.oid,
-            found.index_oid, found.foreign.oid if found.foreign else 0, *(("a", "a", "s") if foreign else ("", "", "")),
+            found.index_oid, found.foreign.oid if found.foreign else 0,
+            *(("a", "a", "s") if foreign else ("", "", "")),
             list(found.columns), list(found.foreign_columns) if foreign else None, found.expression or None,
         )  # fmt: skip
 
@@ -202,12 +210,14 @@ def _rules(system: SystemContext) -> Rows:
 
 @catalogue("pg_depend", "classid objid objsubid refclassid refobjid refobjsubid deptype")
 def _dependencies(system: SystemContext) -> Rows:
-    """What needs what: a view's rule its relations, an index its table, a sequence the column it counts for."""
+    """What needs what: a view's rule its relations, an index its table, a sequence its column."""
     relation, rewrite, namespace = CLASSES["pg_class"], CLASSES["pg_rewrite"], CLASSES["pg_namespace"]
     all_ = objects(system.catalog)
     for found in all_.classes:
         entry = found.entry
-        if not isinstance(entry, SystemRelation):
+        if found.schema_name == "millpond" and isinstance(entry, SystemRelation):
+            yield relation, found.oid, 0, CLASSES["pg_extension"], EXTENSION_OID, 0, EXTENSION_DEPENDENCE
+        elif not isinstance(entry, SystemRelation):
             schema = all_.schemas[found.schema_name]
             yield relation, found.oid, 0, namespace, schema, 0, NORMAL_DEPENDENCE
         if isinstance(entry, View | MaterializedView) and found.kind != "i":
@@ -218,6 +228,15 @@ def _dependencies(system: SystemContext) -> Rows:
                 yield rewrite, rule, 0, relation, oid, 0, NORMAL_DEPENDENCE
         if isinstance(entry, Sequence) and entry.owner is not None:
             yield _ownership(entry, all_)
+    yield (
+        namespace,
+        all_.schemas["millpond"],
+        0,
+        CLASSES["pg_extension"],
+        EXTENSION_OID,
+        0,
+        EXTENSION_DEPENDENCE,
+    )
     yield from _index_dependencies(all_)
 
 
@@ -249,14 +268,22 @@ def _index_dependencies(all_: Objects) -> Rows:
 @catalogue("pg_description", "objoid classoid objsubid description")
 def _comments(system: SystemContext) -> Rows:
     """Comments on objects and columns."""
+    yield PUBLIC_OID, CLASSES["pg_namespace"], 0, "standard public schema"
     for entry in system.catalog:
         class_oid = CLASSES["pg_namespace" if isinstance(entry, Schema) else "pg_class"]
-        if entry.comment:
+        if entry.comment and entry.oid != PUBLIC_OID:
             yield entry.oid, class_oid, 0, entry.comment
         if isinstance(entry, Relation):
             for number, name in enumerate(entry.schema.names, 1):
                 if entry.column_comments.get(name):
                     yield entry.oid, class_oid, number, entry.column_comments[name]
+
+
+@catalogue("pg_extension", "oid extname extnamespace extversion", extowner=OWNER)
+def _extensions(system: SystemContext) -> Rows:
+    """One: what stands in schema millpond."""
+    schemas = objects(system.catalog).schemas
+    yield EXTENSION_OID, "millpond", schemas["millpond"], release()
 
 
 # Sources as foreign tables.

@@ -62,13 +62,13 @@ _ROLE = {
 }  # fmt: skip
 
 
-@catalogue("pg_authid", "oid rolname", live=True, **_ROLE)
+@catalogue("pg_authid", "oid rolname", live=True, fixed=_ROLE)
 def _authids(system: SystemContext) -> Rows:
     """The owner and the users with a session."""
     return roles(system).items()
 
 
-@catalogue("pg_roles", "oid rolname", live=True, rolpassword="********", **_ROLE)
+@catalogue("pg_roles", "oid rolname", live=True, rolpassword="********", fixed=_ROLE)
 def _roles(system: SystemContext) -> Rows:
     """The owner and the users with a session."""
     return roles(system).items()
@@ -77,13 +77,13 @@ def _roles(system: SystemContext) -> Rows:
 _USER = {"usecreatedb": True, "usesuper": True, "userepl": True, "usebypassrls": True}
 
 
-@catalogue("pg_user", "usesysid usename", live=True, passwd="********", **_USER)
+@catalogue("pg_user", "usesysid usename", live=True, passwd="********", fixed=_USER)
 def _users(system: SystemContext) -> Rows:
     """As pg_roles."""
     return roles(system).items()
 
 
-@catalogue("pg_shadow", "usesysid usename", live=True, **_USER)
+@catalogue("pg_shadow", "usesysid usename", live=True, fixed=_USER)
 def _shadows(system: SystemContext) -> Rows:
     """As pg_roles."""
     return roles(system).items()
@@ -96,7 +96,8 @@ def _moment(micros: Any) -> datetime | None:
 
 @catalogue(
     "pg_stat_activity",
-    "pid usename usesysid application_name client_addr client_port backend_start xact_start state query query_start"
+    "pid usename usesysid application_name client_addr client_port backend_start xact_start state query"
+    " query_start"
     " state_change",
     live=True, datid=DATABASE_OID, datname=DATABASE, backend_type="client backend",
 )  # fmt: skip
@@ -106,7 +107,8 @@ def _sessions(system: SystemContext) -> Rows:
         moment = _moment(since)
         running = moment if state != "idle" else None
         yield (
-            pid, user, role_oid(str(user)), application, address or None, -1, moment, running, state, query, moment, moment,
+            pid, user, role_oid(str(user)), application, address or None, -1, moment, running, state, query,
+            moment, moment,
         )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ _COUNTERS = {
 }  # fmt: skip
 
 
-@catalogue("pg_stat_user_tables", "relid schemaname relname n_live_tup", live=True, **_COUNTERS)
+@catalogue("pg_stat_user_tables", "relid schemaname relname n_live_tup", live=True, fixed=_COUNTERS)
 def _user_table_statistics(system: SystemContext) -> Rows:
     """Rows of tables and materialized views; nothing else is counted."""
     counts = row_counts(system)
@@ -95,7 +95,7 @@ def _user_table_statistics(system: SystemContext) -> Rows:
             yield found.oid, found.schema_name, found.name, counts.get(found.oid, 0)
 
 
-@catalogue("pg_stat_all_tables", "relid schemaname relname n_live_tup", live=True, **_COUNTERS)
+@catalogue("pg_stat_all_tables", "relid schemaname relname n_live_tup", live=True, fixed=_COUNTERS)
 def _table_statistics(system: SystemContext) -> Rows:
     """As pg_stat_user_tables."""
     return _user_table_statistics(system)

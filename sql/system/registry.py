@@ -106,21 +106,24 @@ def system_relation(
 
 def catalogue(
     name: str, given: str, *, schema_name: str = "pg_catalog", live: bool = False,
-    variant: Callable[[SystemContext], Hashable] | None = None, **constants: object,
+    variant: Callable[[SystemContext], Hashable] | None = None, fixed: Mapping[str, object] | None = None,
+    **constants: object,
 ) -> Callable[[Provider], Provider]:  # fmt: skip
     """Registers the decorated function as the content of PostgreSQL's relation of that name.
 
-    `given` names the columns of the tuples. The others are `constants`, or zero, false and "" where
+    `given` names the columns of the tuples. The others are `constants` (or in `fixed`), or zero, false and
+    "" where
     PostgreSQL has never NULL, or NULL.
     """
     oid, columns = SHAPES[schema_name, name]
+    constants = {**(fixed or {}), **constants}
 
     def add(provider: Provider) -> Provider:
         positions = {column: position for position, column in enumerate(columns)}
-        fixed = tuple(constants.get(column, _usual(type_, view=not oid)) for column, type_ in columns.items())
+        rest = tuple(constants.get(column, _usual(type_, view=not oid)) for column, type_ in columns.items())
         assert constants.keys() <= columns.keys(), (name, constants.keys() - columns.keys())
         content = _Content(
-            provider, tuple(positions[column] for column in given.split()), fixed, live, variant
+            provider, tuple(positions[column] for column in given.split()), rest, live, variant
         )
         _register(schema_name, name, columns, oid, not oid, content, {})
         return provider

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ...operators.functions.registry import SCALARS
 from ...operators.functions.tables import table
 from ...storage import types as t
-from ...storage.errors import FeatureNotSupported, SqlError, UnknownSetting
+from ...storage.errors import FeatureNotSupported, NullNotAllowed, UnknownSetting
 from .each import catalog_function
 from .pg_server import roles, timezone_rows
 from .registry import Rows, SystemContext
@@ -50,7 +50,7 @@ def _current_setting(system: SystemContext, name: str, missing_ok: bool = False)
 def _set_config(system: SystemContext, name: str | None, value: str | None, local: bool | None) -> str | None:
     """Changes a setting, for this transaction only if the third argument is true."""
     if name is None:
-        raise SqlError("SET requires parameter name", code="22004")
+        raise NullNotAllowed("SET requires parameter name")
     if system.set_config is None:
         raise FeatureNotSupported("set_config is not possible here")
     return system.set_config(name, value, bool(local))
@@ -110,6 +110,13 @@ def _epoch(system: SystemContext) -> int:
 def _transaction(system: SystemContext) -> int:
     """The epoch the next commit will make."""
     return _epoch(system) + 1
+
+
+@catalog_function("age", (t.Type("xid"),), result=I4)
+@catalog_function("mxid_age", (t.Type("xid"),), result=I4)
+def _age(system: SystemContext, transaction: int) -> int:
+    """0: rows have no transaction numbers that could wrap around."""
+    return 0
 
 
 for _name in ("pg_is_wal_replay_paused", "pg_jit_available"):
