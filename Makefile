@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all check bench format clean
+.PHONY: demo test test-all check bench kafka format clean
 
 $(STAMP): pyproject.toml
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
@@ -28,6 +28,14 @@ test-all: check
 
 bench: $(STAMP)
 	$(RUN)/millpond bench core
+
+# The jars of one Kafka broker, for the tests marked kafka: needs Java 17 and Maven.
+KAFKA_LIBS := .kafka/libs
+kafka: $(STAMP)
+	@test -n "$$(ls $(KAFKA_LIBS)/kafka_*.jar 2>/dev/null)" || mvn -q -B -f tools/kafka/pom.xml \
+		org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(KAFKA_LIBS)
+	@$(RUN)/python tests/kafka/broker.py
 
 format: $(STAMP)
 	$(RUN)/ruff check --fix .

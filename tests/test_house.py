@@ -237,7 +237,7 @@ def test_every_module_is_used() -> None:
 
 def test_tests_mirror_the_floors() -> None:
     """A folder of tests is a floor, or is named by its method."""
-    methods = {"golden", "laws", "oracle", "simulation", "end_to_end", "bench"}
+    methods = {"golden", "laws", "oracle", "simulation", "end_to_end", "bench", "kafka"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()} - {"__pycache__"}
     assert folders <= methods | set(FLOORS)
 
