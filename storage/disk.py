@@ -71,12 +71,20 @@ class Disk(Protocol):
 
     def rename(self, source: Path, target: Path) -> None: ...
 
+    def place(self, source: Path, target: Path) -> None:
+        """Renames, but onto no other file. Raises FileExistsError, atomically."""
+        ...
+
     def remove(self, path: Path) -> None: ...
 
     def sync_folder(self, folder: Path) -> None: ...
 
     def lock(self, path: Path) -> DiskLock | None:
         """The lock of that file, created when missing; None when another process has it."""
+        ...
+
+    def seize(self, path: Path) -> DiskLock:
+        """A lock under this name although another process may have it, whose own is worth nothing now."""
         ...
 
     def token(self) -> bytes:
@@ -158,6 +166,10 @@ class RealDisk:
     def rename(self, source: Path, target: Path) -> None:
         os.replace(source, target)
 
+    def place(self, source: Path, target: Path) -> None:
+        os.link(source, target)
+        os.unlink(source)
+
     def remove(self, path: Path) -> None:
         os.unlink(path)
 
@@ -175,10 +187,28 @@ class RealDisk:
         except BlockingIOError:
             os.close(descriptor)
             return None
+        if not _still_named(path, descriptor):
+            # Seized between opening and locking.
+            os.close(descriptor)
+            return None
+        return _RealLock(descriptor)
+
+    def seize(self, path: Path) -> DiskLock:
+        fresh = path.with_name(f"{path.name}.{self.token().hex()}.new")
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.replace(fresh, path)
         return _RealLock(descriptor)
 
     def token(self) -> bytes:
         return os.urandom(16)
+
+
+def _still_named(path: Path, descriptor: int) -> bool:
+    try:
+        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
 
 
 REAL = RealDisk()

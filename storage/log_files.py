@@ -1,7 +1,8 @@
 """`FileLog`: the embedded log, written by one process to a folder of segment files.
 
     LOCK   flock of the writer             END   its durable end, for readers in other processes
-    000…7.seg  segments                    000…4.base   what compaction left of segments 1 to 4
+    FENCE  who may write (`fence.py`)      000…7.seg  segments
+    000…4.base   what compaction left of segments 1 to 4
 
 A commit is one write and one fdatasync. Segments are not preallocated: on ext4 that saves 40 of 135 µs a
 commit, and would make a file's length say nothing about where its content ends.
@@ -10,19 +11,21 @@ When a write or an fsync fails, nobody knows what of the epoch is on the disk, a
 would report success for pages the kernel gave up (Rebello et al., "Can applications recover from fsync
 failures?", ATC 2020). So the file is never written again: the log goes on in a new segment whose header
 says where the old one ends. Until that header is durable, commits are refused. In the same way a writer
-that opened the log begins a new segment at its first commit.
+that opened the log begins a new segment at its first commit. No segment's name is ever given twice:
+that keeps apart two processes which both think that they are the writer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .disk import REAL, Disk, DiskFile, DiskLock
 from .errors import DiskFull, IoError, SqlError, StartupError
-from .log import Frame, FrameKind, LogDamaged, LogEpoch, Payload, Position
+from .fence import Claim, Fenced, OutcomeUnknown, claim, read_claim
+from .log import Frame, FrameKind, LogDamaged, LogEpoch, LogTruncated, Payload, Position
 from .log_format import HEADER_BYTES, NewerFormat, SegmentHeader, encode_frame
 from .log_reader import (
     END_NAME,
@@ -34,6 +37,8 @@ from .log_reader import (
     lost,
     segment_path,
 )
+
+TAKEN_OVER = "another process has taken over the log: this one is no longer the primary"
 
 SEGMENT_BYTES = 64 << 20
 """A segment that reached this size gets no further epoch."""
@@ -56,6 +61,7 @@ class FileLog:
         end: Position,
         header: SegmentHeader,
         segment_bytes: int,
+        mine: Claim,
     ) -> None:
         """`header` is that of the last file of the log, `end` the end of its content."""
         self._folder = folder
@@ -67,6 +73,11 @@ class FileLog:
         self._frames: list[Frame] = []
         self._file: DiskFile | None = None
         self._offset = 0
+        self._placed = 0
+        self._whole = False
+        """Whether all of the epoch that failed was written, so that another process may have read it."""
+        self._mine = mine
+        self._fenced: Fenced | None = None
         self._mark: DiskFile | None = None
         self.reader = LogReader(folder, disk)
 
@@ -80,16 +91,43 @@ class FileLog:
         lock = disk.lock(folder / "LOCK")
         if lock is None:
             raise StartupError(f"the log directory {folder} is in use by another process")
-        try:
-            log = _recover(folder, disk, lock, segment_bytes)
+        with _releasing(lock):
+            log = _recover(folder, disk, lock, segment_bytes, None)
             log._note_end()
-        except (LogDamaged, NewerFormat) as problem:
-            lock.release()
-            raise StartupError(str(problem)) from problem
-        except BaseException:
-            lock.release()
-            raise
-        return log
+            return log
+
+    @staticmethod
+    def take_over(
+        folder: Path, disk: Disk, lock: DiskLock, known: Position | None, segment_bytes: int = SEGMENT_BYTES
+    ) -> FileLog:
+        """Becomes the writer, whoever else may still think to be it, and begins a segment at once.
+
+        `lock` is that of LOCK. `known`: a committed position, before which nothing is read again. The
+        lock is released on failure. Raises as `open`, and IoError, DiskFull or Fenced.
+        """
+        with _releasing(lock):
+            while True:
+                log = _recover(folder, disk, lock, segment_bytes, known)
+                try:
+                    log.ready()
+                except Fenced:
+                    if read_claim(folder, disk) != log._mine:
+                        raise
+                    # The old writer was quicker to begin a segment: what is in it belongs to the log.
+                    continue
+                log._note_end()
+                return log
+
+    def fenced(self) -> bool:
+        """Whether another process has claimed the log."""
+        if self._fenced is None and read_claim(self._folder, self._disk) != self._mine:
+            self._fenced = Fenced(TAKEN_OVER)
+        return self._fenced is not None
+
+    @property
+    def writer(self) -> int:
+        """The number of this writer's claim; a later writer's is higher."""
+        return self._mine.number
 
     @property
     def end(self) -> Position:
@@ -108,6 +146,8 @@ class FileLog:
         self._frames.clear()
 
     def ready(self) -> int:
+        if self._fenced is not None:
+            raise self._fenced
         try:
             if self._file is None or self._offset >= self._segment_bytes:
                 self._begin_segment()
@@ -126,6 +166,8 @@ class FileLog:
         except OSError as error:
             self._give_up_segment()
             raise disk_error(error, f"write epoch {epoch} to the log in {self._folder}") from error
+        if self.fenced():
+            raise OutcomeUnknown(f"{TAKEN_OVER}: whether epoch {epoch} was committed is unknown")
         self._end = Position(epoch, self._header.number, self._offset)
         self._note_end()
         return self._end
@@ -200,7 +242,9 @@ class FileLog:
         buffers: list[Payload] = []
         for index, frame in enumerate(frames):
             buffers += encode_frame(frame, epoch, index, seed)
+        self._whole = False
         self._file.write_at(self._offset, buffers)
+        self._whole = True
         self._file.sync()
         self._offset += sum(len(buffer) for buffer in buffers)
 
@@ -220,26 +264,40 @@ class FileLog:
             file.close()
 
     def _begin_segment(self) -> None:
-        """Goes on in the segment behind the durable end. Written aside and renamed: it may exist.
+        """Goes on in the next segment, whose header says where the log ends in the one before.
 
-        It may exist because an earlier attempt failed half-way or because nothing was committed in
-        it; then no epoch is in it.
+        Raises Fenced when another process has begun that segment.
         """
         self._close_segment()
-        end, writer = self._end, self._header.writer + 1
-        header = SegmentHeader(end.segment + 1, end.epoch, end.offset, writer, self.identity)
+        end, last = self._end, self._header
+        previous_end = end.offset if end.segment == last.number else HEADER_BYTES
+        writer = max(last.writer + 1, self._mine.number)
+        header = SegmentHeader(last.number + 1, end.epoch, previous_end, writer, self.identity)
         path = segment_path(self._folder, header.number)
-        temporary = path.with_name(path.name + ".new")
+        temporary = path.with_name(f"{path.name}.{self._disk.token().hex()}.new")
         file = self._disk.create(temporary)
         try:
             file.write_at(0, [header.encode()])
             file.sync()
-            self._disk.rename(temporary, path)
+            self._name_segment(temporary, path, header.number)
             self._disk.sync_folder(self._folder)
         except OSError:
             file.close()
             raise
         self._file, self._header, self._offset = file, header, HEADER_BYTES
+
+    def _name_segment(self, temporary: Path, path: Path, number: int) -> None:
+        if self._placed == number:
+            # Ours, of an attempt that failed before the name was durable; nothing was written to it.
+            self._disk.rename(temporary, path)
+            return
+        try:
+            self._disk.place(temporary, path)
+        except FileExistsError:
+            self._disk.remove(temporary)
+            self._fenced = Fenced(TAKEN_OVER)
+            raise self._fenced from None
+        self._placed = number
 
     def _close_segment(self) -> None:
         if self._file is not None:
@@ -247,20 +305,37 @@ class FileLog:
             self._file = None
 
     def _give_up_segment(self) -> None:
-        """After a failure: cuts what was written to give its space back, and begins the next segment."""
+        """After a failure: begins the next segment, and cuts what was written to give its space back.
+
+        Cutting comes first when the disk may be full. An epoch written whole must not be cut before the
+        next segment excludes it: a successor may have read it by now (`fence.py`).
+        """
         file, end = self._file, self._end
-        if file is not None:
+        length = end.offset if end.segment == self._header.number else HEADER_BYTES
+        self._file = None
+        if file is not None and not self._whole:
             with contextlib.suppress(OSError):
-                file.truncate(end.offset if end.segment == self._header.number else HEADER_BYTES)
-        with contextlib.suppress(OSError):
+                file.truncate(length)
+        with contextlib.suppress(OSError, Fenced):
             self._begin_segment()
+        if file is not None:
+            if self._whole and self._file is not None:
+                with contextlib.suppress(OSError):
+                    file.truncate(length)
+            file.close()
 
     def _note_end(self) -> None:
         """Tells other processes; a failure here costs them freshness and nothing else."""
         with contextlib.suppress(OSError):
-            if self._mark is None:
-                self._mark = self._disk.create(self._folder / END_NAME)
-            self._mark.write_at(0, [encode_end(self._end, self.identity)])
+            content = [encode_end(self._end, self.identity)]
+            if self._mark is not None:
+                self._mark.write_at(0, content)
+                return
+            # A file of our own under the old name: what an earlier writer still notes reaches nobody.
+            temporary = self._folder / f"{END_NAME}.{self._disk.token().hex()}.new"
+            self._mark = self._disk.create(temporary)
+            self._mark.write_at(0, content)
+            self._disk.rename(temporary, self._folder / END_NAME)
 
 
 def remove_covered(disk: Disk, folder: Path) -> None:
@@ -275,12 +350,30 @@ def remove_covered(disk: Disk, folder: Path) -> None:
         disk.remove(base_path(folder, number))
 
 
-def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int) -> FileLog:
-    """Finds the end of the log and makes everything up to it durable."""
+@contextlib.contextmanager
+def _releasing(lock: DiskLock) -> Generator[None]:
+    """Releases the lock on failure, and says what is wrong with the log as a StartupError."""
+    try:
+        yield
+    except (LogDamaged, NewerFormat) as problem:
+        lock.release()
+        raise StartupError(str(problem)) from problem
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int, known: Position | None) -> FileLog:
+    """Claims the log, finds its end and makes everything up to it durable.
+
+    The claim comes first: see `fence.py`. `known` is a committed position to look for the end from.
+    """
+    reader = LogReader(folder, disk)
+    mine = claim(folder, disk, _last_writer(reader))
     for name in disk.names(folder):
         if name.endswith(".new"):
-            disk.remove(folder / name)
-    reader = LogReader(folder, disk)
+            with contextlib.suppress(FileNotFoundError):
+                disk.remove(folder / name)
     inventory = reader.inventory()
     reader.check_holes(inventory)
     end, header = START, SegmentHeader(0, 0, 0, 0, disk.token())
@@ -289,17 +382,32 @@ def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int) -> Fi
         end = Position(header.after_epoch, inventory.base, header.previous_end)
     if inventory.segments and inventory.segments[-1] > inventory.base:
         header = reader.header(segment_path(folder, inventory.segments[-1]))
-        end = _end_of(reader, inventory, header)
+        end = _end_of(reader, inventory, header, known)
     _check_mark(reader, header.identity, end, folder)
     _settle(folder, disk, reader, end)
     remove_covered(disk, folder)
-    return FileLog(folder, disk, lock, end, header, segment_bytes)
+    return FileLog(folder, disk, lock, end, header, segment_bytes, mine)
 
 
-def _end_of(reader: LogReader, inventory: Inventory, header: SegmentHeader) -> Position:
-    """The end of the log, whose last segment has this header."""
-    end = Position(header.after_epoch, header.number - 1, header.previous_end)
-    for epoch in reader.segment_epochs(inventory, header.number, HEADER_BYTES, header.after_epoch, None):
+def _last_writer(reader: LogReader) -> int:
+    """The writer number in the last segment, 0 when none can be read."""
+    segments = reader.inventory().segments
+    if not segments:
+        return 0
+    try:
+        return reader.header(segment_path(reader.folder, segments[-1])).writer
+    except (LogDamaged, LogTruncated, NewerFormat):
+        return 0
+
+
+def _end_of(
+    reader: LogReader, inventory: Inventory, header: SegmentHeader, known: Position | None
+) -> Position:
+    """The end of the log, whose last segment has this header, read from `known` on if it is in there."""
+    end, start = Position(header.after_epoch, header.number - 1, header.previous_end), HEADER_BYTES
+    if known is not None and known.segment == header.number:
+        end, start = known, known.offset
+    for epoch in reader.segment_epochs(inventory, header.number, start, end.epoch, None):
         end = epoch.position
     return end
 

@@ -238,6 +238,14 @@ class FakeDisk:
         self._rename(source, None)
         self._rename(target, inode)
 
+    def place(self, source: Path, target: Path) -> None:
+        self.step()
+        if target in self.names_cached:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        inode = self.names_cached[source]
+        self._rename(target, inode)
+        self._rename(source, None)
+
     def remove(self, path: Path) -> None:
         self.step()
         self._rename(path, None)
@@ -258,6 +266,11 @@ class FakeDisk:
         self.alive()
         if path in self.locks:
             return None
+        self.locks.add(path)
+        return FakeLock(self, path)
+
+    def seize(self, path: Path) -> FakeLock:
+        self.step()
         self.locks.add(path)
         return FakeLock(self, path)
 

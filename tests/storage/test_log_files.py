@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from millpond.storage.disk import Bytes, RealDisk, _RealFile
+from millpond.storage.disk import REAL, Bytes, RealDisk, _RealFile
 from millpond.storage.errors import DiskFull, IoError, StartupError
+from millpond.storage.fence import Fenced, OutcomeUnknown
 from millpond.storage.log import Frame, FrameKind, LogDamaged, LogTruncated, Position
 from millpond.storage.log_files import FileLog
 from millpond.storage.log_reader import LogReader, base_path, segment_path
@@ -203,7 +204,7 @@ def test_commits_are_refused_until_the_end_is_established_again(tmp_path: Path) 
     for _ in range(2):
         with pytest.raises(IoError):
             commit(log, b"failed")
-        assert [p for _, _, p in content(log.reader)] == [[b"one"]]
+        assert [e.epoch for e in log.read(None)] == [1]
     assert disk.failures == 0
     commit(log, b"two")
     assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
@@ -227,7 +228,10 @@ def test_what_a_fenced_writer_still_writes_does_not_count(tmp_path: Path) -> Non
     old._lock.release()
     new = FileLog.open(tmp_path)
     commit(new, b"two")
-    commit(old, b"of a zombie")
+    with pytest.raises(OutcomeUnknown):
+        commit(old, b"of a zombie")
+    with pytest.raises(Fenced):
+        commit(old, b"once more")
     assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
 
 
@@ -283,3 +287,41 @@ def test_a_follower_sees_an_epoch_only_when_it_is_durable(
     assert seen == [1]
     assert [epoch.epoch for epoch in follower.tail(None)] == [1, 2]
     assert [epoch.epoch for epoch in follower.tail(log.end)] == []
+
+
+def test_a_stopped_writer_that_was_replaced_can_not_begin_a_segment(tmp_path: Path) -> None:
+    old = FileLog.open(tmp_path, segment_bytes=200)
+    commit(old, b"x" * 200)
+    new = FileLog.take_over(tmp_path, REAL, REAL.seize(tmp_path / "LOCK"), None)
+    assert new.end == old.end and new.writer > old.writer
+    with pytest.raises(Fenced):
+        commit(old, b"in a segment of its own")
+    commit(new, b"two")
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"x" * 200], [b"two"]]
+    assert REAL.lock(tmp_path / "LOCK") is None
+    new.close()
+    assert FileLog.open(tmp_path).end.epoch == 2
+
+
+def test_a_segment_the_old_writer_began_first_belongs_to_the_log(tmp_path: Path) -> None:
+    old = FileLog.open(tmp_path, segment_bytes=200)
+    commit(old, b"x" * 200)
+
+    class Late(RealDisk):
+        """The old writer begins the next segment, and writes to it, just before the new one does."""
+
+        def place(self, source: Path, target: Path) -> None:
+            assert old.fenced()
+            if not written:
+                written.append(True)
+                old._fenced = None
+                with pytest.raises(OutcomeUnknown):
+                    commit(old, b"late")
+            super().place(source, target)
+
+    written: list[bool] = []
+    disk = Late()
+    new = FileLog.take_over(tmp_path, disk, disk.seize(tmp_path / "LOCK"), None)
+    assert new.end.epoch == 2
+    commit(new, b"three")
+    assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"x" * 200], [b"late"], [b"three"]]
