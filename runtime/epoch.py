@@ -27,7 +27,7 @@ from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Source, Table
 from ..storage.textform import TextSettings, format_text
-from .relations import ReadContext
+from .relations import ReadContext, has_connector, open_reader
 from .source import SourceBatch, SourceError
 from .state import CATALOG, ERRORS, SEQUENCES, State, table_spec
 from .upsert import upsert_changes
@@ -108,12 +108,19 @@ class Epoch:
         for old, new in definition.reshaped:
             self._reshape(old, new)
         for entry in definition.created:
+            if has_connector(entry):
+                self._try_reader(entry)
             if isinstance(entry, Table):
                 self.state.tables[entry.id] = self.state.storage.table(entry.id, table_spec(entry))
                 self.touched.add(entry.id)
             elif isinstance(entry, MaterializedView):
                 add_view(self.state, entry, self.context, self._backfill)
                 self.touched.add(entry.id)
+
+    def _try_reader(self, entry: object) -> None:
+        """Opens the connector once, for its complaints about options and columns."""
+        assert isinstance(entry, Source | Table)
+        open_reader(entry, self.state.connectors).close()
 
     def _backfill(self, scan: Scan) -> ZSet:
         return self.state.content(scan, self.read_context())
