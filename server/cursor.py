@@ -27,6 +27,8 @@ class Cursor:
     text: str
     created_us: int
     at: int = 0
+    lasting: bool = False
+    """Whether the transaction that declared it has committed: no other can undo it."""
 
     def fetch(self, direction: str, count: int | None) -> list[pa.Array]:
         """The rows FETCH returns; moves the cursor as PostgreSQL does. `count` None: all.

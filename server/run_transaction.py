@@ -49,18 +49,39 @@ def run_commit(
     statement = prepared.statement
     assert isinstance(statement, st.Commit)
     before = client.parameters()
-    if not client.in_block:
-        return Result("COMMIT", notices=[NoTransactionWarning("there is no transaction in progress")])
+    notices = _outside_block(client, "COMMIT", statement.chain)
     if client.failed:
         return _rolled_back(client, statement.chain, before)
-    assert client.transaction is not None
-    work = client.transaction.commit_work(client.read_context())
+    work = client.transaction.commit_work(client.read_context()) if client.transaction else None
+    modes = _modes(client)
     client.end_transaction(committed=True)
-    if statement.chain:
-        client.begin(explicit=True)
-    if work is None:
-        return Result("COMMIT", parameters=_changed(client, before))
-    return then(client.database.engine.submit(work), lambda _: Result("COMMIT"))
+
+    def committed(_: object) -> Result:
+        if statement.chain:
+            _begin_with(client, modes)
+        return Result("COMMIT", notices=notices, parameters=_changed(client, before))
+
+    return committed(None) if work is None else then(client.database.engine.submit(work), committed)
+
+
+def _outside_block(client: Client, word: str, chain: bool) -> list[SqlError]:
+    """A COMMIT or ROLLBACK without BEGIN ends the implicit transaction of its string, with a warning."""
+    if client.in_block:
+        return []
+    if chain:
+        raise NoActiveTransaction(f"{word} AND CHAIN can only be used in transaction blocks")
+    return [NoTransactionWarning("there is no transaction in progress")]
+
+
+def _modes(client: Client) -> tuple[bool, str]:
+    """What AND CHAIN hands on: (read only, isolation level)."""
+    read_only = client.transaction is not None and client.transaction.read_only
+    return read_only, client.settings.show("transaction_isolation")
+
+
+def _begin_with(client: Client, modes: tuple[bool, str]) -> None:
+    client.begin(explicit=True, read_only=modes[0])
+    _set_modes(client, *modes)
 
 
 @executes(st.Rollback)
@@ -75,15 +96,17 @@ def run_rollback(
         client.transaction.rollback_to(statement.to)
         client.failed = False
         return Result("ROLLBACK")
-    if not client.in_block:
-        return Result("ROLLBACK", notices=[NoTransactionWarning("there is no transaction in progress")])
-    return _rolled_back(client, statement.chain, client.parameters())
+    notices = _outside_block(client, "ROLLBACK", statement.chain)
+    result = _rolled_back(client, statement.chain, client.parameters())
+    result.notices = notices
+    return result
 
 
 def _rolled_back(client: Client, chain: bool, before: dict[str, str]) -> Result:
+    modes = _modes(client)
     client.end_transaction(committed=False)
     if chain:
-        client.begin(explicit=True)
+        _begin_with(client, modes)
     return Result("ROLLBACK", parameters=_changed(client, before))
 
 
