@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -17,6 +18,7 @@ from ..runtime.relations import connector_columns
 from ..runtime.transaction import Transaction
 from ..runtime.works import DefineWork, ValuesOf
 from ..runtime.writes import evaluate_write
+from ..sql import statements as st
 from .backend import Result
 from .client import Client, PreparedStatement, executes
 from .futures import then
@@ -31,7 +33,7 @@ def run_definition(
     client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
 ) -> Result | Future[Result]:
     statement = prepared.statement
-    refuse_read_only(client, type(statement).__name__.upper())
+    refuse_read_only(client, _words(statement))
     read = client.read_context()
     if alone and client.transaction is None:
         work = DefineWork(statement=statement, search_path=client.search_path, read=read)
@@ -47,6 +49,12 @@ def run_definition(
         return _answer(definition, 0)
     transaction.define(definition)
     return _answer(definition, _fill(client, transaction, definition))
+
+
+def _words(statement: st.Statement) -> str:
+    """The statement as errors name it: CREATE TABLE, DROP VIEW."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__)
+    return (f"{words} {statement.kind}" if isinstance(statement, st.Drop | st.Alter) else words).upper()
 
 
 def _fill(client: Client, transaction: Transaction, definition: Definition) -> int:
