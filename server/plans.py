@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ..operators.constants import plain_value
 from ..operators.expr import ColumnRef, Expr, Literal, Parameter
 from ..operators.node import Node, walk
 from ..operators.project import Project
@@ -70,20 +71,9 @@ class WritePlan:
 def literals(types: Sequence[Type], values: Sequence[pa.Array]) -> dict[int, Literal]:
     """The values of `$1`, `$2` … (arrays of length 1) as literals by number."""
     return {
-        i: Literal(_python_value(type_, value), type_)
+        i: Literal(plain_value(type_, value), type_)
         for i, (type_, value) in enumerate(zip(types, values, strict=True), 1)
     }
-
-
-def _python_value(type_: Type, value: pa.Array) -> object:
-    """As `Literal.value` wants it: temporal types as integers."""
-    if value.null_count:
-        return None
-    if type_.name in ("timestamp", "timestamptz", "time"):
-        return value.cast(pa.int64())[0].as_py()
-    if type_.name == "date":
-        return value.cast(pa.int32())[0].as_py()
-    return value[0].as_py()
 
 
 def plan_query(

@@ -16,6 +16,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from ..operators.constants import plain_value
 from ..operators.expr import Cast, Expr, Literal
 from ..operators.functions.casts import cast_context
 from ..storage.errors import CannotCoerce, DatatypeMismatch, SqlError
@@ -93,11 +94,11 @@ def _parsed(text: str, target: Type, explicit: bool, position: int, settings: Te
     cut = target.name in ("varchar", "bpchar") and target.typmod != -1
     wanted = target.bare() if cut else target
     try:
-        value = parse_text(wanted, pa.array([text], pa.string()), settings)[0].as_py()
+        value = plain_value(wanted, parse_text(wanted, pa.array([text], pa.string()), settings))
     except SqlError as error:
         error.rows = None
         raise error.at(position) from None
-    literal = Literal(_plain(value, wanted), wanted)
+    literal = Literal(value, wanted)
     return Cast(literal, target, explicit) if cut else literal
 
 
@@ -106,25 +107,6 @@ def _hangs_on_run(text: str, target: Type) -> bool:
     if base.name in NAMED_OIDS:
         return not text.strip().isdigit()
     return base.name in _TEMPORAL and _MOMENT.search(text) is not None
-
-
-def _plain(value: object, type_: Type) -> object:
-    """What `Literal.value` is to be: integers for dates and times (see `Literal`)."""
-    if type_.name in _TEMPORAL or (type_.element is not None and type_.element.name in _TEMPORAL):
-        return _ticks(value, type_)
-    return value
-
-
-def _ticks(value: object, type_: Type) -> object:
-    array = pa.array([value], type=type_.arrow)
-    if type_.element is not None:
-        inner = array.flatten()
-        return inner.cast(_tick_type(type_.element)).to_pylist()
-    return array.cast(_tick_type(type_))[0].as_py()
-
-
-def _tick_type(type_: Type) -> pa.DataType:
-    return pa.int32() if type_.name == "date" else pa.int64()
 
 
 def _integer(value: int, target: Type, context: str) -> Expr | None:

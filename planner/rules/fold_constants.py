@@ -6,8 +6,7 @@ fails when, and only if, a row reaches it. NULL-rejecting shortcuts are taken fo
 
 from __future__ import annotations
 
-import pyarrow as pa
-
+from ...operators.constants import plain_value
 from ...operators.evaluate import evaluate
 from ...operators.expr import (
     And,
@@ -54,7 +53,7 @@ def _fold(expr: Expr, level: int) -> Expr | None:
         value = evaluate(expr, [], 1, EpochContext(0, 0))
     except (SqlError, NotImplementedError):
         return None
-    return Literal(_python_value(value, expr), expr.type)
+    return Literal(plain_value(expr.type, value), expr.type)
 
 
 def _fold_connective(expr: And | Or, level: int) -> Expr | None:
@@ -84,14 +83,3 @@ def _foldable(expr: Expr) -> bool:
         if isinstance(part, Cast) and {part.type.name, part.arg.type.name} & _SETTING_DEPENDENT:
             return False
     return isinstance(expr, Call | Cast)
-
-
-def _python_value(value: pa.Array, expr: Expr) -> object:
-    if value.null_count:
-        return None
-    name = expr.type.name
-    if name in ("timestamp", "timestamptz", "time"):
-        return value.cast(pa.int64())[0].as_py()
-    if name == "date":
-        return value.cast(pa.int32())[0].as_py()
-    return value[0].as_py()
