@@ -62,13 +62,16 @@ class PreparedCache:
 class Database:
     """The database of one data directory, open. `connect` makes the backend of a connection."""
 
-    def __init__(self, config: Config, connectors: Connectors = CONNECTORS) -> None:
-        """Recovers the directory. Raises StartupError."""
+    def __init__(
+        self, config: Config, connectors: Connectors = CONNECTORS, storage: Storage | None = None
+    ) -> None:
+        """Recovers the directory, or what `storage` has open. Raises StartupError."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.config = config
         self.connectors = connectors
-        limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
-        storage = Storage.open(config.data_path, config.log_path, limits=limits)
+        if storage is None:
+            limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
+            storage = Storage.open(config.data_path, config.log_path, limits=limits)
         state = recover(storage, connectors, self.clock_us())
         self.engine = Engine(
             state, EngineLimits(config.epoch_interval_ms, config.epoch_rows_max), self.clock_us
@@ -76,6 +79,8 @@ class Database:
         self.readers = ThreadPoolExecutor(config.read_threads, thread_name_prefix="reader")
         self.prepared = PreparedCache()
         self.clients: dict[int, Client] = {}
+        self.end_session: Callable[[int], object] | None = None
+        """Ends the connection of that number; whoever listens provides it."""
         self._lock = threading.Lock()
         self.started_us = self.clock_us()
 
@@ -117,6 +122,8 @@ class Database:
         if client is None:
             return False
         client.cancel()
+        if action == "terminate" and self.end_session is not None:
+            self.end_session(pid)
         return True
 
     def live(self, client: Client) -> Mapping[str, Callable[[], Iterable[tuple[object, ...]]]]:
