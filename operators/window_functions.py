@@ -77,33 +77,41 @@ def _size(ranking: Ranking) -> Int64Array:
 
 @_register("row_number", (), INT8)
 def _row_number(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The number of the row in its partition, from 1."""
     return pa.array(_positions(ranking) - ranking.partition_start + 1)
 
 
 @_register("rank", (), INT8)
 def _rank_function(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The number of the first of the row's peers."""
     return pa.array(_rank(ranking))
 
 
 @_register("dense_rank", (), INT8)
 def _dense_rank(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The number of the row's group of peers, from 1."""
     group = np.cumsum(_positions(ranking) == ranking.peer_start)
     return pa.array(group - group[ranking.partition_start] + 1)
 
 
 @_register("percent_rank", (), FLOAT8)
 def _percent_rank(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """(rank − 1) / (rows of the partition − 1), 0 when it has one row."""
     return pa.array((_rank(ranking) - 1) / np.maximum(_size(ranking) - 1, 1))
 
 
 @_register("cume_dist", (), FLOAT8)
 def _cume_dist(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The share of the partition's rows up to the row's last peer."""
     return pa.array((ranking.peer_end - ranking.partition_start) / _size(ranking))
 
 
 @_register("ntile", (INT4,), INT4)
 def _ntile(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
-    """The number of buckets is that of the partition's first row, as in PostgreSQL."""
+    """The bucket of the row when the partition is cut into so many.
+
+    The number of buckets is that of the partition's first row, as in PostgreSQL.
+    """
     given = args[0].take(pa.array(ranking.partition_start))
     missing = given.is_null().to_numpy(zero_copy_only=False)
     buckets = given.fill_null(1).to_numpy().astype(np.int64)
@@ -145,16 +153,19 @@ def _take(values: pa.Array, positions: Int64Array, inside: np.ndarray) -> pa.Arr
 
 @_register("first_value", (_ANY,), _first, True)
 def _first_value(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The value at the first row of the frame."""
     return _take(args[0], frames[0], frames[1] > frames[0])
 
 
 @_register("last_value", (_ANY,), _first, True)
 def _last_value(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The value at the last row of the frame."""
     return _take(args[0], frames[1] - 1, frames[1] > frames[0])
 
 
 @_register("nth_value", (_ANY, INT4), _first, True)
 def _nth_value(args: Sequence[pa.Array], ranking: Ranking, frames: Range) -> pa.Array:
+    """The value at that row of the frame, from 1; NULL when it has fewer."""
     known = args[1].is_valid().to_numpy(zero_copy_only=False)
     number = args[1].fill_null(1).to_numpy().astype(np.int64)
     if (number <= 0).any():
