@@ -214,13 +214,21 @@ class Engine:
                 work.future.set_exception(error)
 
     def _stall(self, failure: ViewFailure) -> bool:
-        """Takes failing views out of the dataflow; they keep their rows and say why they are behind."""
-        known = [name for name in failure.views if self.state.catalog.by_id(name) is not None]
-        for name in known:
-            log.error("view %s is stalled: %s", name, failure.cause.message)
-            self.state.stalled[name] = failure.cause.message
-            dropped = self.state.dataflow.remove(name)
-            self.state.abandoned.extend(table for table in dropped if table != name)
+        """Takes failing views, and the views that read them, out of the dataflow (I9, I10).
+
+        They keep their rows and say why they are behind.
+        """
+        state = self.state
+        known = [entry for name in failure.views if (entry := state.catalog.by_id(name)) is not None]
+        names = ", ".join(sorted(entry.name for entry in known))
+        behind = f'it reads "{names}", which is stalled: {failure.cause.message}'
+        above = state.catalog.dependents_closure([entry.oid for entry in known])
+        for entry, reason in [*((e, behind) for e in above), *((e, failure.cause.message) for e in known)]:
+            if entry.id in state.dataflow.views:
+                log.error("view %s is stalled: %s", entry.name, reason)
+                state.stalled[entry.id] = reason
+                dropped = state.dataflow.remove(entry.id)
+                state.abandoned.extend(table for table in dropped if table != entry.id)
         return bool(known)
 
     def _follow_definition(self, definition: Definition) -> None:

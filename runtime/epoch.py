@@ -26,6 +26,7 @@ from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Source, Table
+from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
 from .relations import ReadContext, has_connector, open_reader
 from .source import SourceBatch, SourceError
@@ -54,6 +55,9 @@ class Epoch:
         self._offsets_before = dict(state.offsets)
         self.definitions: list[Definition] = []
         self.touched: set[str] = set()
+        self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
+        """`state.tables` and `state.stalled` before the first definition."""
+        self._dropped_abandoned = False
         self._handed_over = False
         """Whether the storage has ended the epoch itself: it rolls back a commit that fails."""
 
@@ -81,14 +85,14 @@ class Epoch:
         self._record_source_errors(entry, batch.errors)
         if not len(batch):
             return
-        if isinstance(entry, Source):
+        if isinstance(entry, Source) and not entry.stored:
             self._inputs[entry.id].append(ZSet.inserts(entry.schema, batch.columns))
             return
         columns, weights = upsert_changes(entry, batch, self.state)
         if len(weights):
             self._change(entry, columns, weights)
 
-    def _change(self, table: Table, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
+    def _change(self, table: Table | Source, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
         self.state.tables[table.id].apply(columns, weights)
         self._inputs[table.id].append(ZSet(table.schema, tuple(columns), weights))
         self.touched.add(table.id)
@@ -100,6 +104,10 @@ class Epoch:
         Raises SqlError when a new view cannot be filled; the epoch must then be abandoned.
         """
         self.changed = True
+        state = self.state
+        if self._relations_before is None:
+            self._relations_before = dict(state.tables), dict(state.stalled)
+        self._drop_abandoned()
         self._step()
         for entry in definition.dropped:
             self._drop(entry)
@@ -110,7 +118,7 @@ class Epoch:
         for entry in definition.created:
             if has_connector(entry):
                 self._try_reader(entry)
-            if isinstance(entry, Table):
+            if isinstance(entry, Table) or (isinstance(entry, Source) and entry.stored):
                 self.state.tables[entry.id] = self.state.storage.table(entry.id, table_spec(entry))
                 self.touched.add(entry.id)
             elif isinstance(entry, MaterializedView):
@@ -128,18 +136,25 @@ class Epoch:
     def _drop(self, entry: object) -> None:
         state = self.state
         if isinstance(entry, MaterializedView):
-            for name in state.dataflow.remove(entry.id):
+            for name in self._tables_of(entry):
                 state.storage.drop(name)
             self._forget_errors(entry.oid)
-        elif isinstance(entry, Table):
+        elif isinstance(entry, Table) or (isinstance(entry, Source) and entry.stored):
             state.storage.drop(entry.id)
         if isinstance(entry, Table | Source) and entry.id in state.offsets:
             self._offsets[entry.id] = FORGET
             del state.offsets[entry.id]
-        if isinstance(entry, Table | MaterializedView):
+        if isinstance(entry, Table | MaterializedView | Source):
             state.tables.pop(entry.id, None)
             state.stalled.pop(entry.id, None)
             self.touched.add(entry.id)
+
+    def _tables_of(self, view: MaterializedView) -> list[str]:
+        """Takes a view out of the dataflow; its tables, which nobody needs any longer."""
+        state = self.state
+        if view.id in state.dataflow.views:
+            return state.dataflow.remove(view.id)
+        return [view.id] if view.id in state.tables else []
 
     def _reshape(self, old: Table, new: Table) -> None:
         """A table whose columns changed: the same rows in a table of the new shape."""
@@ -161,11 +176,17 @@ class Epoch:
         self._write_sequences()
         if self.catalog is not self._catalog_before:
             self._write_catalog()
-        for name in self.state.abandoned:
-            self.state.storage.drop(name)
+        self._drop_abandoned()
         self._handed_over = True
         self.state.storage.commit(self._offsets)
         self.state.abandoned.clear()
+
+    def _drop_abandoned(self) -> None:
+        """Drops the tables of operators that ended outside of an epoch, before anything makes them anew."""
+        if not self._dropped_abandoned:
+            self._dropped_abandoned = True
+            for name in self.state.abandoned:
+                self.state.storage.drop(name)
 
     def _step(self) -> None:
         if not self._inputs:
@@ -182,7 +203,8 @@ class Epoch:
             state.storage.rollback()
         state.catalog = self._catalog_before
         state.offsets = self._offsets_before
-        if self.definitions:
+        if self._relations_before is not None:
+            state.tables, state.stalled = self._relations_before
             rebuild_dataflow(state)
 
     def _record_source_errors(self, entry: Source | Table, errors: Sequence[SourceError]) -> None:

@@ -13,7 +13,7 @@ from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import CatalogRow, from_rows
-from ..sql.entries import MaterializedView, Table
+from ..sql.entries import Entry, MaterializedView, Table, View
 from ..sql.system import SYSTEM_RELATIONS
 from ..storage.commit import Storage
 from ..storage.errors import SqlError
@@ -47,6 +47,9 @@ def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
     state.catalog = _catalog(state.tables[CATALOG], initial)
     state.offsets = dict(storage.sources)
     state.sequences = _sequences(state.tables[SEQUENCES])
+    for source in state.catalog.of(Source):
+        if isinstance(source, Source) and source.stored:
+            state.tables[source.id] = storage.table(source.id, table_spec(source))
     for table in state.catalog.of(Table):
         assert isinstance(table, Table)
         state.tables[table.id] = stored = storage.table(table.id, table_spec(table))
@@ -55,7 +58,17 @@ def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
     for view in state.catalog.of(MaterializedView):
         assert isinstance(view, MaterializedView)
         _recover_view(state, view, time_us)
+    state.abandoned.extend(_left_over(state))
     return state
+
+
+def _left_over(state: State) -> list[str]:
+    """Tables nothing uses: of views that could not be taken up, or were being filled when all ended.
+
+    They miss the changes from now on, so nothing may find them later.
+    """
+    used = set(state.tables).union(*(state.dataflow.tables(view) for view in state.dataflow.views))
+    return [name for name in state.storage.names() if name not in used]
 
 
 def _catalog(table: StateTable, initial: Catalog) -> Catalog:
@@ -70,6 +83,10 @@ def _sequences(table: StateTable) -> Sequences:
 
 
 def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
+    below = _stalled_below(state, view)
+    if below is not None:
+        _stall(state, view, f'it reads "{below.name}", which is stalled: {state.stalled[below.id]}')
+        return
     context = EpochContext(state.storage.epoch, time_us, errors=[])
     stale_before, known = set(state.storage.stale), set(state.storage.names())
     try:
@@ -80,6 +97,17 @@ def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
     missing = set(state.dataflow.tables(view.id)) - known
     if missing or state.storage.stale - stale_before:
         _refill(state, view, time_us)
+
+
+def _stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
+    """A stalled view that `view` reads, itself or through plain views."""
+    for oid in sorted(view.dependencies):
+        entry = state.catalog.by_oid(oid)
+        if isinstance(entry, View):
+            entry = _stalled_below(state, entry)
+        if entry is not None and entry.id in state.stalled:
+            return entry
+    return None
 
 
 def _refill(state: State, view: MaterializedView, time_us: int) -> None:
