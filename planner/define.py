@@ -30,6 +30,8 @@ class DefineContext:
     catalog: Catalog
     search_path: tuple[str, ...]
     connector_columns: ConnectorColumns
+    check_connector: Callable[[Entry], None] = lambda _entry: None
+    """Lets the connector look at a new relation, options and columns together; raises SqlError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Definition:
     """Tables whose columns change: (before, after)."""
     rows: tuple[Table, Query] | None = None
     notices: tuple[SqlError, ...] = field(default=(), compare=False)
+    reset: tuple[Entry, ...] = ()
+    """Sources that go on although records they should have read are gone (ALTER SOURCE … RESET)."""
 
 
 class Notice(SqlError, code="00000"):

@@ -18,6 +18,7 @@ from ..sql.entries import (
     View,
 )
 from ..sql.entries import Sequence as SequenceEntry
+from ..sql.secret_options import masked_statement
 from ..storage.errors import (
     FeatureNotSupported,
     InvalidParameterValue,
@@ -121,7 +122,8 @@ def create_connection(statement: st.CreateConnection, context: DefineContext) ->
         return already_exists(context, "CREATE CONNECTION", "connection", name)
     context.catalog.check_free("connection", schema_name, name)
     oid, catalog = context.catalog.reserve()
-    entry = Connection(oid, schema_name, name, definition=statement.text, options=dict(statement.options))
+    shown = masked_statement(statement.text, statement.options)
+    entry = Connection(oid, schema_name, name, definition=shown, options=dict(statement.options))
     return Definition(catalog.with_(entry), "CREATE CONNECTION", created=(entry,))
 
 

@@ -33,6 +33,15 @@ from ..storage.schema import Column, Schema
 from ..storage.types import INT8, TEXT, Type
 from .defaults import check_condition, check_default
 from .define import DefineContext, Definition, already_exists, defines
+from .define_connector import (
+    OWN,
+    connection_oids,
+    connector_options,
+    is_keyed,
+    key_positions,
+    shown_text,
+    with_included,
+)
 from .translate import translate_query
 
 
@@ -43,12 +52,14 @@ def create_table(statement: st.CreateTable, context: DefineContext) -> Definitio
     if statement.if_not_exists and context.catalog.find((schema_name, name), ()) is not None:
         return already_exists(context, "CREATE TABLE", "relation", name)
     context.catalog.check_free("table", schema_name, name)
-    options = connector_options(statement.connector)
+    options = connector_options(statement.connector, context)
     body = statement.body
-    columns = _declared_columns(body, options, context)
+    columns = with_included(_declared_columns(body, options, context), statement.connector)
     oid, catalog = context.catalog.reserve()
-    table = _table(statement, body, columns, schema_name, oid, options)
+    needs = connection_oids(statement.connector, context)
+    table = _table(statement, body, columns, schema_name, oid, options, needs)
     table, sequences, catalog = _with_constraints(table, body, catalog, context)
+    context.check_connector(table)
     catalog = catalog.with_all([table, *sequences])
     for column in body.columns:
         if column.default is not None:
@@ -65,8 +76,10 @@ def _table(
     schema_name: str,
     oid: int,
     options: dict[str, str],
+    dependencies: frozenset[int] = frozenset(),
 ) -> Table:
     primary = _positions(body.primary_key.columns, columns) if body.primary_key else None
+    primary = key_positions(primary, columns, options)
     if primary is None:
         columns = (*columns, Column(ROW_ID, INT8, False, True))
         key: tuple[int, ...] = (len(columns) - 1,)
@@ -77,10 +90,11 @@ def _table(
         oid,
         schema_name,
         statement.name.name,
-        definition=statement.text,
+        definition=shown_text(statement.text, statement.connector),
         schema=Schema(columns),
         key=key,
         append_only=statement.append_only,
+        dependencies=dependencies,
         primary_key=primary,
         defaults={c.name: c.default.text for c in body.columns if c.default},
         generated={c.name: c.generated.text for c in body.columns if c.generated},
@@ -170,6 +184,7 @@ def _declared_columns(
     """The columns as written, or those the connector brings when none are."""
     own = context.connector_columns(options) if "connector" in options else None
     if not body.columns and own is not None:
+        options[OWN] = "true"
         return own.columns
     columns = _like_columns(body, context)
     seen = {column.name for column in columns}
@@ -212,21 +227,6 @@ def _like_columns(body: st.RelationBody, context: DefineContext) -> list[Column]
             raise WrongObjectType(f'"{other.name}" is not a table, view, or source')
         columns.extend(Column(c.name, c.type, c.nullable) for c in other.schema if not c.hidden)
     return columns
-
-
-def connector_options(connector: st.Connector) -> dict[str, str]:
-    """WITH (…) and FORMAT … ENCODE … as one mapping; the format's options are `format.…`."""
-    options = {key.lower(): value for key, value in connector.options.items()}
-    if connector.format is not None:
-        options["format"] = connector.format.format
-        options["encode"] = connector.format.encode
-        for key, value in connector.format.options.items():
-            options[f"encode.{key.lower()}"] = value
-    for number, include in enumerate(connector.include):
-        options[f"include.{number}"] = ":".join((include.what, include.field, include.alias))
-    if connector.connection is not None:
-        options["connection"] = str(connector.connection)
-    return options
 
 
 @defines(st.CreateTableAs)
@@ -273,22 +273,32 @@ def create_source(statement: st.CreateSource, context: DefineContext) -> Definit
     if statement.if_not_exists and context.catalog.find((schema_name, name), ()) is not None:
         return already_exists(context, "CREATE SOURCE", "relation", name)
     context.catalog.check_free("source", schema_name, name)
-    options = connector_options(statement.connector)
+    options = connector_options(statement.connector, context)
     if "connector" not in options:
         raise InvalidTableDefinition(
             "a source needs a connector", hint="Say WITH (connector = '…') behind the columns."
         )
-    columns = _declared_columns(statement.body, options, context)
+    body = statement.body
+    columns = with_included(_declared_columns(body, options, context), statement.connector)
+    declared = _positions(body.primary_key.columns, columns) if body.primary_key else None
+    keyed = is_keyed(options)
+    key = key_positions(declared, columns, options) if keyed else None
+    if key is not None:
+        columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     oid, catalog = context.catalog.reserve()
     source: Entry = Source(
         oid,
         schema_name,
         name,
-        definition=statement.text,
+        definition=shown_text(statement.text, statement.connector),
+        dependencies=connection_oids(statement.connector, context),
         schema=Schema(columns),
-        append_only=True,
+        key=key,
+        append_only=not keyed,
         options=options,
-        generated={c.name: c.generated.text for c in statement.body.columns if c.generated},
-        watermarks={w.column.name: w.expression.text for w in statement.body.watermarks},
+        generated={c.name: c.generated.text for c in body.columns if c.generated},
+        watermarks={w.column.name: w.expression.text for w in body.watermarks},
+        stored=keyed,
     )
+    context.check_connector(source)
     return Definition(catalog.with_(source), "CREATE SOURCE", created=(source,))

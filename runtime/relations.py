@@ -6,6 +6,7 @@ relation is computed from the catalogue and live facts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,7 @@ from ..operators.scan import Scan
 from ..operators.zset import ZSet, concat
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
-from ..sql.entries import Relation, Source, SystemRelation, Table
+from ..sql.entries import Entry, Relation, Source, SystemRelation, Table
 from ..sql.system import SystemContext, system_rows
 from ..sql.system.registry import Rows
 from ..storage.schema import Schema
@@ -87,8 +88,25 @@ def replay(entry: Source, offsets: Mapping[str, bytes], connectors: Connectors) 
 
 def open_reader(entry: Source | Table, connectors: Connectors) -> SourceReader:
     """The connector of a source, or of a table with one, at work."""
-    options = dict(entry.options)
+    options = relation_options(entry)
     return connectors.find(options.get("connector", "")).open(entry.schema, options)
+
+
+def relation_options(entry: Source | Table) -> dict[str, str]:
+    """The options as a connector gets them: with the relation's name and key (JSON list of columns)."""
+    key = entry.key if isinstance(entry, Source) else entry.primary_key
+    names = [entry.schema[i].name for i in key or ()]
+    return {**entry.options, "relation.name": entry.name, "relation.key": json.dumps(names)}
+
+
+def check_connector(entry: Entry, connectors: Connectors) -> None:
+    """Raises SqlError when the connector cannot make the columns of a new relation."""
+    if has_connector(entry):
+        assert isinstance(entry, Source | Table)
+        options = relation_options(entry)
+        check = getattr(connectors.find(options["connector"]), "check", None)
+        if check is not None:
+            check(entry.schema, options)
 
 
 def has_connector(entry: object) -> bool:

@@ -15,7 +15,7 @@ from ..operators.scan import Scan
 from ..operators.zset import ZSet
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
-from ..sql.entries import MaterializedView, Relation, Table
+from ..sql.entries import MaterializedView, Relation, Source, Table
 from ..storage.commit import Storage
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
@@ -99,8 +99,10 @@ class State:
         return Published(number, time_us, self.catalog, tables, dict(self.offsets), dict(self.stalled))
 
 
-def table_spec(table: Table) -> TableSpec:
+def table_spec(table: Table | Source) -> TableSpec:
     """How a table's rows are kept: by primary key, with an index for every UNIQUE constraint."""
+    if isinstance(table, Source):
+        return TableSpec(table.schema, table.key)
     return TableSpec(table.schema, table.key, tuple(unique.columns for unique in table.uniques))
 
 

@@ -10,26 +10,32 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..sql.entries import Table
+from ..sql.entries import Source, Table
 from ..storage.keycode import encode_keys, group_ids
 from .source import SourceBatch
 from .state import State
 from .writes import Columns, take_all
 
 
-def upsert_changes(table: Table, batch: SourceBatch, state: State) -> tuple[Columns, npt.NDArray[np.int64]]:
+def upsert_changes(
+    table: Table | Source, batch: SourceBatch, state: State
+) -> tuple[Columns, npt.NDArray[np.int64]]:
     """The delta (rows and weights) that `batch` makes of the table."""
-    columns = _with_row_ids(table, batch.columns, state)
+    columns = batch.columns
+    ignores = False
+    if isinstance(table, Table):
+        columns = _with_row_ids(table, columns, state)
+        ignores = table.on_conflict == "ignore"
     assert table.key is not None
     keys = [columns[i] for i in table.key]
     ids, first = group_ids(encode_keys(keys, [table.schema[i].type for i in table.key]))
     deletes = batch.deletes if batch.deletes is not None else np.zeros(len(ids), np.bool_)
-    chosen = _chosen(ids, len(first), first if table.on_conflict == "ignore" else None)
+    chosen = _chosen(ids, len(first), first if ignores else None)
     deletes = deletes[chosen]
     columns = take_all(columns, chosen)
     stored = state.tables[table.id]
     existing = stored.lookup([columns[i] for i in table.key])
-    if table.on_conflict == "ignore":
+    if ignores:
         comes = np.flatnonzero((existing < 0) & ~deletes)
         goes = existing[(existing >= 0) & deletes]
     else:

@@ -14,7 +14,7 @@ from ..planner import define_other, define_table, define_view
 from ..planner.define import DEFINERS, DefineContext, Definition, define
 from ..planner.dml import TableWrite, WriteKind
 from ..planner.optimize import optimize
-from ..runtime.relations import connector_columns
+from ..runtime.relations import check_connector, connector_columns
 from ..runtime.transaction import Transaction
 from ..runtime.works import DefineWork, ValuesOf
 from ..runtime.writes import evaluate_write
@@ -42,7 +42,10 @@ def run_definition(
     transaction = client.begin(explicit=client.in_block)
     connectors = client.database.connectors
     context = DefineContext(
-        transaction.catalog, client.search_path, lambda options: connector_columns(options, connectors)
+        transaction.catalog,
+        client.search_path,
+        lambda options: connector_columns(options, connectors),
+        lambda entry: check_connector(entry, connectors),
     )
     definition = define(statement, context)
     if definition.catalog is transaction.catalog:

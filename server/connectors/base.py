@@ -46,7 +46,7 @@ def check_options(connector_name: str, options: Mapping[str, str], known: Iterab
     """Raises InvalidParameterValue for an option the connector does not have, with the nearest one."""
     allowed = {*known, *FORMAT_OPTIONS}
     for name in options:
-        if name not in allowed and not name.startswith(("encode.", "include.")):
+        if name not in allowed and not name.startswith(("encode.", "include.", "relation.")):
             near = difflib.get_close_matches(name, allowed, 1)
             hint = f'Perhaps you meant "{near[0]}".' if near else f"It has: {', '.join(sorted(known))}."
             raise InvalidParameterValue(f'connector "{connector_name}" has no option "{name}"', hint=hint)

@@ -16,6 +16,7 @@ from ..entries import (
     Table,
     View,
 )
+from ..secret_options import shown_options
 from .objects import CLASSES, OWNER, Class, IndexShape, Objects, objects, part_oid
 from .opclasses import default_opclass
 from .own import release
@@ -302,7 +303,8 @@ def _foreign_tables(system: SystemContext) -> Rows:
     """Sources, with their options but the connector."""
     for entry in system.catalog.of(Source):
         assert isinstance(entry, Source)
-        options = [f"{name}={value}" for name, value in entry.options.items() if name != "connector"]
+        shown = shown_options(entry.options).items()
+        options = [f"{name}={value}" for name, value in shown if name not in ("connector", "relation.own")]
         yield entry.oid, _server_oid(connector_of(entry), system), options or None
 
 
