@@ -13,7 +13,7 @@ from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import CatalogRow, from_rows
-from ..sql.entries import Entry, MaterializedView, Table, View
+from ..sql.entries import Entry, MaterializedView, Source, Table, View
 from ..sql.system import SYSTEM_RELATIONS
 from ..storage.commit import Storage
 from ..storage.errors import SqlError

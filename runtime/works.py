@@ -25,7 +25,7 @@ from ..sql.entries import MaterializedView, Table
 from ..storage.errors import SerializationFailure, UndefinedTable, UniqueViolation
 from .epoch import Epoch
 from .overlay import TableOverlay, same_rows
-from .relations import ReadContext, connector_columns
+from .relations import ReadContext, check_connector, connector_columns
 from .writes import Columns, RowChanges, evaluate_write
 
 
@@ -136,7 +136,10 @@ class DefineWork(Work):
     def run(self, epoch: Epoch) -> tuple[Definition, int]:
         connectors = epoch.state.connectors
         context = DefineContext(
-            epoch.catalog, self.search_path, lambda options: connector_columns(options, connectors)
+            epoch.catalog,
+            self.search_path,
+            lambda options: connector_columns(options, connectors),
+            lambda entry: check_connector(entry, connectors),
         )
         definition = define(self.statement, context)
         if definition.catalog is epoch.catalog:
