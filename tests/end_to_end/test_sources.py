@@ -11,7 +11,6 @@ import psycopg
 
 from .server_process import ServerProcess
 
-
 CONTENT = "SELECT md5(string_agg(concat(id, name, price, at), ',' ORDER BY id)) FROM g"
 
 

@@ -1,0 +1,1 @@
+"""`millpond bench`: what this machine makes of millpond, and of DuckDB beside it."""
