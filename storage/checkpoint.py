@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .changelog import Rows, StoredSpec, rows_frames
-from .log import Frame, FrameKind, Position
+from .log import Frame, FrameKind, LogTruncated, Position
 from .log_files import FileLog, disk_error
+from .log_reader import LogReader
 from .mirror import Mirror
 from .replay import follow
 
@@ -46,9 +47,11 @@ class Checkpointer:
     store to some earlier position or not at all; the next one goes on from there.
     """
 
-    def __init__(self, mirror: Mirror, log: FileLog) -> None:
+    def __init__(self, mirror: Mirror, reader: LogReader, log: FileLog | None = None) -> None:
+        """`log`, to write bases to, can be given later; a standby has none."""
         self._mirror = mirror
-        self._log = log
+        self._reader = reader
+        self.log = log
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
 
@@ -73,7 +76,8 @@ class Checkpointer:
         try:
             self._catch_up(end)
             if base is not None:
-                self._log.write_base(base.position, base.meta, base.frames())
+                assert self.log is not None
+                self.log.write_base(base.position, base.meta, base.frames())
             self.error = None
         except OSError as error:
             self.error = disk_error(error, "write a checkpoint")
@@ -85,7 +89,14 @@ class Checkpointer:
         mirror = self._mirror
         if mirror.position is not None and mirror.position >= end:
             return
-        epochs = self._log.reader.read(mirror.position, end)
-        for stretch in follow(epochs, mirror.specs):
-            mirror.apply(stretch)
+        try:
+            self._apply(mirror.position, end)
+        except LogTruncated:
+            # Another process cut the log to its own store; ours goes on from the base.
+            self._apply(None, end)
         mirror.flush()
+
+    def _apply(self, after: Position | None, end: Position) -> None:
+        mirror = self._mirror
+        for stretch in follow(self._reader.read(after, end), {} if after is None else mirror.specs):
+            mirror.apply(stretch)

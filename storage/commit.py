@@ -87,7 +87,7 @@ class Storage:
         self._undo: _Undo | None = None
         self._segment = -1
         self._stamped: set[str] = set()
-        self._checkpointer = Checkpointer(recovered.mirror, log)
+        self._checkpointer = Checkpointer(recovered.mirror, log.reader, log)
         self._checkpoint_time = clock()
         self._written = 0
 
@@ -100,8 +100,11 @@ class Storage:
         limits: StorageLimits = StorageLimits(),
         open_store: StoreOpener = RocksStore,
         clock: Callable[[], float] = time.monotonic,
+        locked: Callable[[], None] = lambda: None,
     ) -> Storage:
         """Opens or creates the directory; the log lies in `data/log` unless `log` says where.
+
+        `locked` is called once the log is locked, before recovery, which may take long.
 
         Raises StartupError: the directory is in use, not writable or of a newer format, the log has
         a hole or lost committed epochs.
@@ -109,7 +112,7 @@ class Storage:
         try:
             lock = open_folder(data, disk)
             try:
-                changelog = FileLog.open(log or data / "log", disk, limits.segment_bytes)
+                changelog = FileLog.open(log or data / "log", disk, limits.segment_bytes, locked)
                 try:
                     recovered = recover(changelog, data / "state", open_store)
                     return Storage(lock, changelog, recovered, limits, clock)
@@ -121,6 +124,31 @@ class Storage:
                 raise
         except OSError as error:
             raise StartupError(f"cannot use the data directory {data}: {error}") from error
+
+    @staticmethod
+    def adopt(
+        lock: DiskLock,
+        log: FileLog,
+        recovered: Recovered,
+        tables: dict[str, StateTable],
+        checkpointer: Checkpointer,
+        limits: StorageLimits,
+        clock: Callable[[], float],
+    ) -> Storage:
+        """The storage of a standby that took over `log`, with the tables it has kept up to its end."""
+        storage = Storage(lock, log, recovered, limits, clock)
+        storage._tables, storage._checkpointer = tables, checkpointer
+        checkpointer.log = log
+        return storage
+
+    def fenced(self) -> bool:
+        """Whether another process has taken over the log. From any thread."""
+        return self._log.fenced()
+
+    @property
+    def writer(self) -> int:
+        """The number of this process among the writers of the log; a later one's is higher."""
+        return self._log.writer
 
     @property
     def checkpoint_error(self) -> Exception | None:
@@ -240,15 +268,20 @@ class Storage:
     def close(self) -> None:
         """Rolls back an open epoch, checkpoints, closes all files, gives the directory free.
 
-        A checkpoint that fails is left to the next start: the log has everything.
+        The log is given free first: a standby need not wait for the checkpoint. A checkpoint that fails is
+        left to the next start: the log has everything.
         """
-        if self._open:
-            self.rollback()
+        self.release_log()
         self._checkpointer.join()
         self._checkpointer.run(self._log.end, None)
         self._recovered.mirror.close()
-        self._log.close()
         self._lock.release()
+
+    def release_log(self) -> None:
+        """Rolls back an open epoch and ends writing; what is left to do is `close`."""
+        if self._open:
+            self.rollback()
+        self._log.close()
 
     def _forget_overlay(self) -> None:
         """Lets go of replayed rows that the store has by now."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .disk import REAL, Disk, DiskFile, DiskLock
@@ -77,13 +77,19 @@ class FileLog:
         self._whole = False
         """Whether all of the epoch that failed was written, so that another process may have read it."""
         self._mine = mine
+        self._closed = False
         self._fenced: Fenced | None = None
         self._mark: DiskFile | None = None
         self.reader = LogReader(folder, disk)
 
     @staticmethod
-    def open(folder: Path, disk: Disk = REAL, segment_bytes: int = SEGMENT_BYTES) -> FileLog:
-        """Locks and recovers the folder, or begins a new log in it.
+    def open(
+        folder: Path,
+        disk: Disk = REAL,
+        segment_bytes: int = SEGMENT_BYTES,
+        locked: Callable[[], None] = lambda: None,
+    ) -> FileLog:
+        """Locks and recovers the folder, or begins a new log in it. `locked` is called in between.
 
         Raises StartupError: in use, newer format, or committed epochs cannot be read.
         """
@@ -92,6 +98,7 @@ class FileLog:
         if lock is None:
             raise StartupError(f"the log directory {folder} is in use by another process")
         with _releasing(lock):
+            locked()
             log = _recover(folder, disk, lock, segment_bytes, None)
             log._note_end()
             return log
@@ -223,11 +230,15 @@ class FileLog:
         return base, sum(sizes), len(sizes)
 
     def close(self) -> None:
+        """Ends writing and releases the lock. May be called twice; reading goes on."""
         for file in (self._file, self._mark):
             if file is not None:
                 file.close()
         self._file = self._mark = None
-        self._lock.release()
+        if not self._closed:
+            self._closed = True
+            self._fenced = self._fenced or Fenced("the log is closed")
+            self._lock.release()
 
     def _size(self, path: Path) -> int:
         file = self._disk.open(path)

@@ -60,7 +60,7 @@ class Mirror:
 
     def __init__(self, store: Store, identity: bytes) -> None:
         self._store = store
-        self._identity = identity
+        self.identity = identity
         position, ahead = store.get(_POSITION), store.get(_AHEAD)
         self.position = None if position is None else Position.decode(position)
         self.ahead = None if ahead is None else Position.decode(ahead)
@@ -114,7 +114,7 @@ class Mirror:
             if change.truncated:
                 batch.ranges.append(table_range(change.spec.number))
         batch.put(_FORMAT, STAMP)
-        batch.put(_IDENTITY, self._identity)
+        batch.put(_IDENTITY, self.identity)
         batch.put(_AHEAD, stretch.position.encode())
         return batch
 

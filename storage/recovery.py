@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from .changelog import Rows, StoredSpec, decode_meta
 from .errors import StartupError
-from .log import LogDamaged, LogTruncated
+from .log import LogDamaged, LogTruncated, Position
 from .log_files import FileLog
-from .log_reader import lost
+from .log_reader import LogReader, lost
 from .mirror import Mirror
 from .replay import NetChange, Stretch, follow
 from .store import Store, StoreUnreadable
@@ -55,13 +55,41 @@ def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
 
     Raises StartupError when the log lost epochs that the store, or the log itself, once had.
     """
-    mirror = _open_mirror(log, folder, open_store)
-    try:
-        overlay = _replay(log, mirror)
-    except LogTruncated:
+    mirror = open_mirror(log.identity, folder, open_store)
+    ahead = max((p for p in (mirror.position, mirror.ahead) if p is not None), default=None)
+    if ahead is not None and ahead.epoch > log.end.epoch:
         mirror.close()
-        mirror = Mirror(open_store(folder, True), log.identity)
-        overlay = _replay(log, mirror)
+        raise StartupError(
+            f"the log ends at epoch {log.end.epoch}, the store in {folder} has epoch {ahead.epoch} of it: "
+            + lost(log.end.epoch + 1, ahead.epoch)
+        )
+    return replayed(log.reader, log.end, mirror, lambda: open_store(folder, True))
+
+
+def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener) -> Mirror:
+    """The store in `folder` as a mirror of that log, emptied if it is none."""
+    try:
+        store = open_store(folder, False)
+    except StoreUnreadable:
+        store = open_store(folder, True)
+    if not Mirror.valid(store, identity):
+        store.close()
+        store = open_store(folder, True)
+    return Mirror(store, identity)
+
+
+def replayed(reader: LogReader, end: Position, mirror: Mirror, empty_store: Callable[[], Store]) -> Recovered:
+    """Brings the mirror close to `end`; the rest is in the overlay.
+
+    Raises StartupError when the log is damaged; the mirror is then closed.
+    """
+    try:
+        overlay = _replay(reader, end, mirror)
+    except LogTruncated:
+        identity = mirror.identity
+        mirror.close()
+        mirror = Mirror(empty_store(), identity)
+        overlay = _replay(reader, end, mirror)
     specs, numbers = dict(mirror.specs), {spec.number for spec in mirror.specs.values()}
     if overlay is not None:
         gone = set(overlay.dropped)
@@ -72,30 +100,11 @@ def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
     return Recovered(mirror, overlay, specs, sources, max(numbers, default=0))
 
 
-def _open_mirror(log: FileLog, folder: Path, open_store: StoreOpener) -> Mirror:
-    try:
-        store = open_store(folder, False)
-    except StoreUnreadable:
-        store = open_store(folder, True)
-    if not Mirror.valid(store, log.identity):
-        store.close()
-        return Mirror(open_store(folder, True), log.identity)
-    mirror = Mirror(store, log.identity)
-    ahead = max(p for p in (mirror.position, mirror.ahead) if p is not None)
-    if ahead.epoch > log.end.epoch:
-        mirror.close()
-        raise StartupError(
-            f"the log ends at epoch {log.end.epoch}, the store in {folder} has epoch {ahead.epoch} of it: "
-            + lost(log.end.epoch + 1, ahead.epoch)
-        )
-    return mirror
-
-
-def _replay(log: FileLog, mirror: Mirror) -> Stretch | None:
+def _replay(reader: LogReader, end: Position, mirror: Mirror) -> Stretch | None:
     """Applies all stretches behind the mirror but the last, which is returned."""
     last: Stretch | None = None
     try:
-        for stretch in follow(log.reader.read(mirror.position), mirror.specs):
+        for stretch in follow(reader.read(mirror.position, end), mirror.specs):
             if last is not None:
                 mirror.apply(last)
             last = stretch
@@ -116,13 +125,13 @@ def load_table(
         rows = recovered.mirror.load(stored)
     if change is not None and not rows:
         rows, change = change.rows, None
-    _restore(table, rows, stored, epoch - (change is not None))
+    restore_rows(table, rows, stored, epoch - (change is not None))
     if change is not None:
-        _overlay(table, change, epoch)
+        apply_change(table, change, epoch)
     return table
 
 
-def _restore(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
+def restore_rows(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
     """Bulk load, in as few calls as Arrow arrays allow."""
     for part in _bounded(rows) or [[Rows(list(stored.schema.empty()), np.empty(0, np.int64))]]:
         whole = _concat(part)
@@ -148,8 +157,11 @@ def _concat(rows: Sequence[Rows]) -> Rows:
     return Rows(columns, np.concatenate([r.weights for r in rows]))
 
 
-def _overlay(table: StateTable, change: NetChange, epoch: int) -> None:
+def apply_change(table: StateTable, change: NetChange, epoch: int) -> None:
+    """What the changelog says of the table, as its epoch `epoch`."""
     table.begin(epoch)
+    if change.truncated:
+        table.truncate()
     if change.deleted_count:
         # A store written ahead of its position may lack some of these already.
         positions = table.lookup(change.deleted, change.deleted_count)

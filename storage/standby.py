@@ -1,0 +1,299 @@
+"""`Follower`: the tables of a log that another process writes, kept up to its last whole epoch.
+
+    follower = Follower.open(own_data, log_of_the_primary)
+    table = follower.table("r16384", spec)      # as with Storage, but only the log changes it
+    follower.catch_up()                         # whole epochs only (I2); what changed, None if nothing
+    storage = follower.become(lock)             # the same tables, now written by this process
+
+It has a data directory of its own: the store there mirrors the log by checkpoints, so that a restarted
+follower reads the tail only. When the log no longer reaches back to where a follower stands, it begins
+again at the log's base.
+
+Its lag is measured and never assumed: `Lag` says how far the writer's end mark was ahead when it was last
+read, and how long ago this process was last seen to be at that end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .changelog import StoredSpec, decode_meta
+from .checkpoint import Checkpointer
+from .commit import Storage, StorageLimits
+from .disk import REAL, Disk, DiskLock
+from .errors import StartupError
+from .folder import open_folder
+from .log import LogEpoch, Position
+from .log import LogTruncated as Truncated
+from .log_files import FileLog
+from .log_reader import START, LogReader, base_path, lost, segment_path
+from .mirror import Mirror
+from .recovery import (
+    Recovered,
+    StoreOpener,
+    apply_change,
+    open_mirror,
+    replayed,
+    restore_rows,
+)
+from .replay import NetChange, Stretch, follow
+from .rocks import RocksStore
+from .table import StateTable, TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far behind. `epochs` and `ms` are None while nothing has been measured."""
+
+    epochs: int | None
+    ms: float | None
+
+
+@dataclass(slots=True)
+class Advance:
+    """What catching up changed: names of tables, and whether stores came, went or took another shape."""
+
+    tables: set[str] = field(default_factory=set)
+    reshaped: bool = False
+
+
+class Follower:
+    """Used by one thread, but for `lag`. `epoch`, `sources` and `stale` are as in `Storage`."""
+
+    def __init__(
+        self,
+        lock: DiskLock,
+        folder: Path,
+        disk: Disk,
+        recovered: Recovered,
+        end: Position,
+        limits: StorageLimits,
+        clock: Callable[[], float],
+    ) -> None:
+        self.reader = LogReader(folder, disk)
+        self.position = end
+        self.sources = recovered.sources
+        self.stale: set[str] = set()
+        self._lock = lock
+        self._disk = disk
+        self._mirror = recovered.mirror
+        self._limits = limits
+        self._clock = clock
+        self._tables: dict[str, StateTable] = {}
+        self._specs = dict(recovered.specs)
+        self._last_number = recovered.last_number
+        self._held: defaultdict[str, list[tuple[int, NetChange]]] = defaultdict(list)
+        """Changes since the mirror's position of tables that nobody asked for yet, with their epochs."""
+        for name, change in (recovered.overlay.changes if recovered.overlay else {}).items():
+            self._held[name].append((end.epoch, change))
+        self._checkpointer = Checkpointer(recovered.mirror, self.reader)
+        self._checkpoint_time, self._read = clock(), 0
+        self._marked_epoch: int | None = None
+        self._current_at: float | None = None
+
+    @staticmethod
+    def open(
+        data: Path,
+        log: Path,
+        disk: Disk = REAL,
+        *,
+        limits: StorageLimits = StorageLimits(),
+        open_store: StoreOpener = RocksStore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Follower:
+        """Locks the own directory `data` and brings it close to the end of `log`.
+
+        Raises StartupError: there is no log, the directory is in use, the log is damaged.
+        """
+        reader = LogReader(log, disk)
+        identity = _identity(reader)
+        try:
+            lock = open_folder(data, disk)
+        except OSError as error:
+            raise StartupError(f"cannot use the data directory {data}: {error}") from error
+        try:
+            mirror = open_mirror(identity, data / "state", open_store)
+            end = max(mirror.position or START, reader.end_mark() or START)
+            recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True))
+        except OSError as error:
+            lock.release()
+            raise StartupError(f"cannot use the data directory {data}: {error}") from error
+        except BaseException:
+            lock.release()
+            raise
+        return Follower(lock, log, disk, recovered, end, limits, clock)
+
+    @property
+    def epoch(self) -> int:
+        return self.position.epoch
+
+    def names(self) -> list[str]:
+        return sorted(self._specs)
+
+    def lag(self) -> Lag:
+        """As measured when the end mark was last read. From any thread."""
+        marked, current = self._marked_epoch, self._current_at
+        epochs = None if marked is None else max(0, marked - self.position.epoch)
+        return Lag(epochs, None if current is None else max(0.0, (self._clock() - current) * 1000))
+
+    def table(self, name: str, spec: TableSpec) -> StateTable:
+        """The table of that name, as of `epoch`; changed by `catch_up`.
+
+        A table the log does not have, or has in another shape, is empty and its name is in `stale`. Indexes
+        may differ from those asked for earlier; then it is another object.
+        """
+        found, stored = self._tables.get(name), self._specs.get(name)
+        if stored is None or not stored.same_shape(spec):
+            self.stale.add(name)
+            return StateTable(name, spec)
+        self.stale.discard(name)
+        if found is not None and found.spec == spec:
+            return found
+        table = StateTable(name, spec)
+        if found is not None:
+            table.restore(*found.scan(), self.epoch)
+        else:
+            self._load(table, stored)
+        self._tables[name] = table
+        return table
+
+    def _load(self, table: StateTable, stored: StoredSpec) -> None:
+        """Stored rows, then what the log said since."""
+        self._checkpointer.join()
+        mirror, name = self._mirror, table.name
+        known = mirror.specs.get(name)
+        rows = mirror.load(stored) if known is not None and known.number == stored.number else []
+        held = [(epoch, change) for epoch, change in self._held.pop(name, []) if epoch > _epoch(mirror)]
+        restore_rows(table, rows, stored, _epoch(mirror) if held else self.epoch)
+        for epoch, change in held:
+            apply_change(table, change, epoch)
+
+    def catch_up(self, until: Position | None = None) -> Advance | None:
+        """Applies the epochs that the writer has made durable, or those up to `until`.
+
+        None if there are none. Raises LogDamaged, LogTruncated or FileNotFoundError when the log is
+        being cut at this moment: try again.
+        """
+        asked = self._clock()
+        mark = until or self.reader.end_mark()
+        if mark is None:
+            return None
+        self._marked_epoch = mark.epoch
+        advance = None
+        if mark.epoch > self.epoch:
+            advance = Advance()
+            try:
+                self._follow(self.reader.read(self.position, mark), self._specs, advance)
+            except Truncated:
+                self._follow(self.reader.read(None, mark), {}, advance)
+        self._current_at = asked
+        self._checkpoint_when_due()
+        return advance
+
+    def _follow(self, epochs: Iterable[LogEpoch], specs: dict[str, StoredSpec], advance: Advance) -> None:
+        for stretch in follow(self._counted(epochs), specs):
+            self._apply(stretch, advance)
+
+    def _counted(self, epochs: Iterable[LogEpoch]) -> Iterator[LogEpoch]:
+        for epoch in epochs:
+            self._read += sum(len(frame.payload) for frame in epoch.frames)
+            yield epoch
+
+    def _apply(self, stretch: Stretch, advance: Advance) -> None:
+        self._reshape(stretch, advance)
+        epoch = stretch.position.epoch
+        changes = stretch.changes
+        if stretch.base:
+            untold = [name for name in self._specs if name not in changes]
+            changes = {**changes, **{name: NetChange(self._specs[name]) for name in untold}}
+        for name, change in changes.items():
+            change.truncated |= stretch.base
+            table = self._tables.get(name)
+            if table is None:
+                self._held[name].append((epoch, change))
+            else:
+                apply_change(table, change, epoch)
+                advance.tables.add(name)
+        self.position, self.sources = stretch.position, decode_meta(stretch.meta)
+
+    def _reshape(self, stretch: Stretch, advance: Advance) -> None:
+        """Forgets stores that are gone or of which another incarnation has come."""
+        specs, gone = self._specs, set(stretch.dropped)
+        kept = {} if stretch.base else {n: s for n, s in specs.items() if s.number not in gone}
+        after = kept | stretch.specs
+        for name, spec in specs.items():
+            if name not in after or after[name].number != spec.number:
+                self._tables.pop(name, None)
+                self._held.pop(name, None)
+                advance.tables.add(name)
+                advance.reshaped = True
+        advance.reshaped |= after.keys() != specs.keys()
+        numbers = [spec.number for spec in after.values()]
+        self._last_number = max([self._last_number, *stretch.dropped, *numbers])
+        self._specs = after
+
+    def _checkpoint_when_due(self) -> None:
+        limits, now = self._limits, self._clock()
+        due = now - self._checkpoint_time >= limits.checkpoint_s or self._read >= limits.checkpoint_bytes
+        if due and not self._checkpointer.running:
+            for name, held in list(self._held.items()):
+                self._held[name] = [one for one in held if one[0] > _epoch(self._mirror)]
+            self._checkpoint_time, self._read = now, 0
+            self._checkpointer.join()
+            self._checkpointer.start(self.position, None)
+
+    def take_over(self, lock: DiskLock) -> tuple[FileLog, Advance]:
+        """Becomes the log's writer and applies everything up to its end. `lock` is that of the log.
+
+        Raises StartupError when the log ends before what this follower has seen of it, and as
+        `FileLog.take_over`.
+        """
+        limits = self._limits
+        log = FileLog.take_over(self.reader.folder, self._disk, lock, self.position, limits.segment_bytes)
+        if log.end.epoch < self.epoch:
+            log.close()
+            raise StartupError(f"{self.reader.folder}: {lost(log.end.epoch + 1, self.epoch)}")
+        return log, self.catch_up(log.end) or Advance()
+
+    def become(self, log: FileLog) -> Storage:
+        """The storage this follower's tables belong to from now on; the follower is of no more use."""
+        for name in list(self._held):
+            if self._held[name]:
+                self.table(name, self._specs[name].table_spec())
+        recovered = Recovered(self._mirror, None, self._specs, self.sources, self._last_number)
+        return Storage.adopt(
+            self._lock, log, recovered, self._tables, self._checkpointer, self._limits, self._clock
+        )
+
+    def close(self) -> None:
+        """Brings the store up to what was followed and gives the directory free."""
+        self._checkpointer.join()
+        self._checkpointer.run(self.position, None)
+        self._mirror.close()
+        self._lock.release()
+
+
+def _epoch(mirror: Mirror) -> int:
+    return 0 if mirror.position is None else mirror.position.epoch
+
+
+def _identity(reader: LogReader) -> bytes:
+    """That of the log in the folder. Raises StartupError when there is none."""
+    inventory = reader.inventory()
+    try:
+        if inventory.segments:
+            return reader.header(segment_path(reader.folder, inventory.segments[-1])).identity
+        if inventory.base:
+            return reader.header(base_path(reader.folder, inventory.base)).identity
+    except Truncated:
+        pass
+    marked = reader.marked()
+    if marked is None:
+        raise StartupError(
+            f"{reader.folder} holds no log to follow: start its primary first (millpond serve)"
+        )
+    return marked[1]
