@@ -43,6 +43,12 @@ def translate_function_item(item: Ast, environment: Environment, around: Surroun
     schema = item.args.get("db")
     if schema is not None and schema.name not in FUNCTION_SCHEMAS:
         raise missing_function(f"{schema.name}.{name}", [], position_of(call))
+    if name == "unnest" and len(call.expressions) > 1:
+        # Of several arrays: as ROWS FROM (unnest(a), unnest(b), …).
+        place = position_of(call)
+        arrays = [(argument,) for argument in binder.bind_all(call.expressions)]
+        function, args = lockstep([table_function(binder, name, list(array), place) for array in arrays])
+        return _table_function(function, args, alias, "", ordinality)
     if name in TABLE_FUNCTIONS or name not in SCALARS:
         function, args = _bound_call(binder, call)
         return _table_function(function, args, alias, name, ordinality)

@@ -280,7 +280,8 @@ class Client:
             "version": VERSION,
             "query": self.current_query,
             "address": self.address,
-            "search_path": ",".join(self.search_path),
+            "search_path": self.settings.show("search_path"),
+            "schemas": ",".join(name for name in self.search_path if self.catalog.schema(name) is not None),
             "application_name": self.settings.show("application_name"),
         }
 

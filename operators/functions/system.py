@@ -31,10 +31,10 @@ _S = pa.string()
 
 
 def search_path(context: EpochContext, implicit: bool = False) -> list[str]:
-    """The schemas of the session's search path; with `implicit`, pg_catalog before them."""
-    text = context.session.get("search_path", '"$user", public')
+    """The schemas of the session's search path that exist; with `implicit`, pg_catalog before them."""
+    text = context.session.get("schemas", "public")
     names = [part.strip().strip('"') for part in text.split(",")]
-    found = [name for name in names if name and name != "$user"]
+    found = [name for name in names if name]
     return ["pg_catalog", *found] if implicit and "pg_catalog" not in found else found
 
 
