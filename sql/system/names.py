@@ -127,7 +127,9 @@ def find_type(text: str) -> int | None:
         return found.oid if found is not None else None
 
 
-_PSEUDO_NAMES = {row.oid: f'"{name}"' if name == "any" else name for name, row in TYPES.items()}
+_PSEUDO_NAMES = {row.array: f"{name}[]" for name, row in TYPES.items() if row.array} | {
+    row.oid: f'"{name}"' if name == "any" else name for name, row in TYPES.items()
+}
 
 
 def type_text(oid: int, modifier: int = -1) -> str:

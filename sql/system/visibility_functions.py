@@ -24,8 +24,9 @@ def _table_is_visible(system: SystemContext, oid: int) -> bool | None:
     return None if found is None else is_visible(found, system)
 
 
-for _kind in ("type", "function", "operator", "opclass", "opfamily", "collation", "conversion",
-              "statistics_obj",               "ts_config", "ts_dict", "ts_parser", "ts_template"):  # fmt: skip
+_KINDS = """type function operator opclass opfamily collation conversion statistics_obj
+    ts_config ts_dict ts_parser ts_template"""
+for _kind in _KINDS.split():  # fmt: skip
 
     @catalog_function(f"pg_{_kind}_is_visible", (OD,), result=B)
     def _is_visible(system: SystemContext, oid: int) -> bool:
