@@ -18,11 +18,12 @@ from millpond.operators.functions.aggregates import AGGREGATES
 from millpond.operators.functions.registry import SCALARS, TABLE_FUNCTIONS
 from millpond.operators.window_functions import WINDOW_FUNCTIONS
 from millpond.sql.system import SYSTEM_RELATIONS
-from millpond.storage.types import INFO, Type
+from millpond.storage.types import INFO, VECTORS, Type
 
 PAGE = Path(__file__).parent / "sql.md"
 SIGNATURES_MAX = 6
 """More overloads than this are told by the types of their first arguments."""
+CATALOGUE = "millpond.sql.system"
 NOT_OF_USERS = frozenset({"unknown", "record", "void", "char", "name", "xid"})
 
 assert functions  # imported for what it registers
@@ -66,21 +67,23 @@ def result_text(overload: Any) -> str:
 
 
 def signatures(name: str, overloads: Sequence[Any]) -> str:
-    texts = list(dict.fromkeys(signature(name, overload) for overload in overloads))
+    shown = [o for o in overloads if not any(arg.name in VECTORS for arg in o.args)]
+    texts = list(dict.fromkeys(signature(name, overload) for overload in shown))
     if len(texts) <= SIGNATURES_MAX:
         return "<br>".join(texts)
     firsts = list(dict.fromkeys(type_text(o.args[0]) for o in overloads if o.args))
     return f"`{name}` of " + ", ".join(firsts)
 
 
-def what(overload: Any) -> str:
-    doc = getattr(overload, "doc", "") or overload.kernel.__doc__ or ""
-    return " ".join(doc.strip().split("\n\n")[0].split())
+def what(overloads: Sequence[Any]) -> str:
+    """What the overloads' documentation says, each sentence once."""
+    docs = [getattr(o, "doc", "") or getattr(o, "kernel", what).__doc__ or "" for o in overloads]
+    return " ".join(dict.fromkeys(" ".join(doc.strip().split("\n\n")[0].split()) for doc in docs))
 
 
 def functions_table(registry: dict[str, list[Any]], wanted: Callable[[str], bool] = lambda name: True) -> str:
     rows = [
-        (signatures(name, overloads), what(overloads[0]))
+        (signatures(name, overloads), what(overloads))
         for name, overloads in sorted(registry.items())
         if wanted(name)
     ]
@@ -92,8 +95,12 @@ def is_word(name: str) -> bool:
 
 
 def of_users(name: str) -> bool:
-    """Functions of the catalogue (pg_…) are for clients' own queries, and too many to list."""
-    return is_word(name) and not name.startswith(("pg_", "_pg_"))
+    """Functions of the catalogue are for clients' own queries, and too many to list."""
+    overloads = [*SCALARS.get(name, ()), *TABLE_FUNCTIONS.get(name, ())]
+    homes = {overload.kernel.__module__.rpartition(".") for overload in overloads}
+    return is_word(name) and any(
+        package != CATALOGUE or file == "sequence_functions" for package, _, file in homes
+    )
 
 
 def relations_table() -> str:
