@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from millpond.operators.node import Node
 from millpond.planner.optimize import traced
 from millpond.planner.translate import translate_query
 from millpond.server.client import Client
@@ -54,9 +53,8 @@ def _trace(target: InProcess, sql: str) -> list[list[str]]:
     assert isinstance(client, Client)
     (statement,) = parse(sql)
     for_view = isinstance(statement, st.CreateMaterializedView)
-    query = statement.query if isinstance(statement, st.CreateMaterializedView) else statement
-    assert isinstance(query, st.Select)
+    assert isinstance(statement, (st.CreateMaterializedView, st.Select))
+    ast = statement.query.ast if isinstance(statement, st.CreateMaterializedView) else statement.ast
     catalog = client.reading_catalog()
-    translated = translate_query(query.ast, catalog, client.search_path, text=sql, for_view=for_view)
-    node: Node = translated.node
-    return traced(node, catalog, for_view)
+    translated = translate_query(ast, catalog, client.search_path, text=sql, for_view=for_view)
+    return traced(translated.node, catalog, for_view)
