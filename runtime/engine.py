@@ -21,6 +21,8 @@ from ..operators.dataflow import ViewFailure
 from ..planner.define import Definition
 from ..sql.entries import Source, Table
 from ..storage.errors import AdminShutdown, InternalError, SqlError
+from ..storage.fence import Fenced
+from ..storage.standby import Lag
 from .epoch import Epoch
 from .published import Published
 from .relations import has_connector, open_reader
@@ -55,6 +57,8 @@ class Engine:
         self._stopping = False
         self._sources: dict[str, ReadAhead] = {}
         self.listeners: list[Callable[[Published], None]] = []
+        self.on_fenced: Callable[[], None] = lambda: None
+        """Called once another process turns out to have taken over the log; nothing more is committed."""
         self.published: Published = state.publish(state.storage.epoch, self._now(), None, ())
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -63,17 +67,23 @@ class Engine:
             self._open_source(entry)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finishes what is running, refuses what waits, checkpoints and closes the storage."""
+    def hand_over(self) -> None:
+        """Finishes what is running, refuses what waits, and lets go of the log: a standby may have it."""
         with self._condition:
             self._stopping = True
             self._condition.notify()
         if self._thread.ident is not None:
             self._thread.join()
+        self.state.storage.release_log()
+        while self._works:
+            work = self._works.popleft()
+            work.future.set_exception(AdminShutdown("terminating connection due to administrator command"))
+
+    def stop(self) -> None:
+        """`hand_over`, then checkpoints and closes the storage."""
+        self.hand_over()
         for source in self._sources.values():
             source.close()
-        for work in self._works:
-            work.future.set_exception(AdminShutdown("terminating connection due to administrator command"))
         self.state.storage.close()
 
     def submit(self, work: Work) -> Future[Any]:
@@ -85,6 +95,15 @@ class Engine:
                 self._works.append(work)
                 self._condition.notify()
         return work.future
+
+    @property
+    def standby(self) -> bool:
+        """False: this engine commits epochs of its own (see `standby.StandbyEngine`)."""
+        return False
+
+    def lag(self) -> Lag:
+        """None behind: this is where the epochs come from."""
+        return Lag(0, 0.0)
 
     def source_status(self) -> dict[str, str]:
         """Why each stalled source is stalled, by relation id."""
@@ -133,6 +152,10 @@ class Engine:
                 if not self._stall(failure):
                     self._refuse(works, failure.cause)
                     return
+            except Fenced as error:
+                self._refuse(works, error)
+                self.on_fenced()
+                return
             except SqlError as error:
                 self._refuse(works, error)
                 return

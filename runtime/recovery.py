@@ -26,6 +26,8 @@ from .state import (
     CATALOG_SPEC,
     ERRORS,
     ERRORS_SPEC,
+    JOBS,
+    JOBS_SPEC,
     SEQUENCES,
     SEQUENCES_SPEC,
     State,
@@ -36,17 +38,19 @@ from .views import add_view
 
 log = logging.getLogger("millpond.recovery")
 
+SYSTEM_TABLES = {CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC}
+
 
 def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
     """The state of the last committed epoch, ready to run."""
     initial = Catalog.initial(SYSTEM_RELATIONS)
     state = State(storage, connectors, initial, None)  # pyright: ignore[reportArgumentType]
     state.dataflow = Dataflow(state)
-    for name, spec in ((CATALOG, CATALOG_SPEC), (ERRORS, ERRORS_SPEC), (SEQUENCES, SEQUENCES_SPEC)):
+    for name, spec in SYSTEM_TABLES.items():
         state.tables[name] = storage.table(name, spec)
-    state.catalog = _catalog(state.tables[CATALOG], initial)
+    state.catalog = stored_catalog(state.tables[CATALOG], initial)
     state.offsets = dict(storage.sources)
-    state.sequences = _sequences(state.tables[SEQUENCES])
+    state.sequences = stored_sequences(state.tables[SEQUENCES])
     for source in state.catalog.of(Source):
         if isinstance(source, Source) and source.stored:
             state.tables[source.id] = storage.table(source.id, table_spec(source))
@@ -57,12 +61,12 @@ def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
             state.row_ids[table.id] = highest_row_id(stored)
     for view in state.catalog.of(MaterializedView):
         assert isinstance(view, MaterializedView)
-        _recover_view(state, view, time_us)
-    state.abandoned.extend(_left_over(state))
+        recover_view(state, view, time_us)
+    state.abandoned.extend(left_over(state))
     return state
 
 
-def _left_over(state: State) -> list[str]:
+def left_over(state: State) -> list[str]:
     """Tables nothing uses: of views that could not be taken up, or were being filled when all ended.
 
     They miss the changes from now on, so nothing may find them later.
@@ -71,19 +75,22 @@ def _left_over(state: State) -> list[str]:
     return [name for name in state.storage.names() if name not in used]
 
 
-def _catalog(table: StateTable, initial: Catalog) -> Catalog:
+def stored_catalog(table: StateTable, initial: Catalog) -> Catalog:
+    """The catalogue in the system's table, `initial` while nothing was ever created."""
     columns, _ = table.scan()
     rows = [CatalogRow(*row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
     return from_rows(rows, SYSTEM_RELATIONS) if rows else initial
 
 
-def _sequences(table: StateTable) -> Sequences:
+def stored_sequences(table: StateTable) -> Sequences:
+    """The counters as of the last commit."""
     columns, _ = table.scan()
     return Sequences(dict(zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)))
 
 
-def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
-    below = _stalled_below(state, view)
+def recover_view(state: State, view: MaterializedView, time_us: int) -> None:
+    """Puts a view to work over its stored state; fills it anew, or stalls it, if that cannot be."""
+    below = stalled_below(state, view)
     if below is not None:
         _stall(state, view, f'it reads "{below.name}", which is stalled: {state.stalled[below.id]}')
         return
@@ -99,12 +106,12 @@ def _recover_view(state: State, view: MaterializedView, time_us: int) -> None:
         _refill(state, view, time_us)
 
 
-def _stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
+def stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
     """A stalled view that `view` reads, itself or through plain views."""
     for oid in sorted(view.dependencies):
         entry = state.catalog.by_oid(oid)
         if isinstance(entry, View):
-            entry = _stalled_below(state, entry)
+            entry = stalled_below(state, entry)
         if entry is not None and entry.id in state.stalled:
             return entry
     return None
