@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sqlglot import exp
-
 from ..sql import statements as st
 from ..sql.catalog import Catalog
 from ..sql.entries import (
@@ -42,6 +40,7 @@ from .define_connector import (
     shown_text,
     with_included,
 )
+from .dependencies import only_column
 from .translate import translate_query
 
 
@@ -144,7 +143,7 @@ def _named_checks(body: st.RelationBody, table: str) -> tuple[Check, ...]:
     taken: set[str] = set()
     checks: list[Check] = []
     for check in body.checks:
-        usual = "_".join([table, *_only_column(check.expression.ast), "check"])
+        usual = "_".join([table, *only_column(check.expression.ast), "check"])
         name, number = check.name or usual, 0
         while name in taken:
             number += 1
@@ -152,12 +151,6 @@ def _named_checks(body: st.RelationBody, table: str) -> tuple[Check, ...]:
         taken.add(name)
         checks.append(Check(name, check.expression.text))
     return tuple(checks)
-
-
-def _only_column(ast: exp.Expr) -> list[str]:
-    """The column of a condition that is about one column only."""
-    names = list(dict.fromkeys(column.name for column in ast.find_all(exp.Column)))
-    return names if len(names) == 1 else []
 
 
 def _foreign_reference(key: st.ForeignKey, table: Table, context: DefineContext) -> ForeignReference:

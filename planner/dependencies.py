@@ -21,3 +21,9 @@ def relations_named(ast: exp.Expr, catalog: Catalog, search_path: Sequence[str])
         if entry is not None and entry.oid >= FIRST_OID:
             found.add(entry.oid)
     return frozenset(found)
+
+
+def only_column(ast: exp.Expr) -> list[str]:
+    """The column of a condition that is about one column only; nothing if about none or several."""
+    names = list(dict.fromkeys(column.name for column in ast.find_all(exp.Column)))
+    return names if len(names) == 1 else []

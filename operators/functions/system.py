@@ -132,9 +132,14 @@ def _size_pretty(size: int) -> str:
     return f"{'-' if size < 0 else ''}{shown} {units[last]}"
 
 
+def _numeric_size_pretty(size: str | Decimal) -> str:
+    """Bytes in the unit people read."""
+    return _size_pretty(round(Decimal(size)))
+
+
 scalar("pg_encoding_to_char", (t.INT4,), t.NAME)(each(_encoding_name, _S))
 scalar("pg_size_pretty", (t.INT8,), t.TEXT)(each(_size_pretty, _S))
-scalar("pg_size_pretty", (t.NUMERIC,), t.TEXT)(each(lambda size: _size_pretty(round(Decimal(size))), _S))
+scalar("pg_size_pretty", (t.NUMERIC,), t.TEXT)(each(_numeric_size_pretty, _S))
 
 
 @scalar("pg_column_size", (Type("any"),), t.INT4, volatility="stable")

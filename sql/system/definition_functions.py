@@ -161,7 +161,7 @@ SCALARS.pop("format_type", None)
 @catalog_function("format_type", (OD, I4), result=TX, strict=False)
 def _format_type(system: SystemContext, oid: int | None, modifier: int | None) -> str | None:
     """A type as SQL writes it."""
-    return None if oid is None else type_text(oid, -1 if modifier is None else modifier)
+    return None if oid is None else type_text(oid, modifier)
 
 
 @catalog_function("to_regclass", (TX,), result=t.REGCLASS)

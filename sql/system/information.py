@@ -103,7 +103,7 @@ def type_facts(type_: Type) -> TypeFacts:
         precision, scale = numeric_modifier(modifier) if modifier >= 0 else (None, None)
     elif name in ("timestamp", "timestamptz", "time", "interval", "date"):
         moments = 0 if name == "date" else 6 if modifier < 0 or name == "interval" else modifier
-    shown = "ARRAY" if type_.category == "A" else type_text(type_.oid, -1)
+    shown = "ARRAY" if type_.category == "A" else type_text(type_.oid)
     return shown, length, octets, precision, radix, scale, moments, name
 
 

@@ -132,16 +132,17 @@ _PSEUDO_NAMES = {row.array: f"{name}[]" for name, row in TYPES.items() if row.ar
 }
 
 
-def type_text(oid: int, modifier: int = -1) -> str:
+def type_text(oid: int, modifier: int | None = None) -> str:
     """`format_type(oid, modifier)`, "???" of a type that does not exist."""
     if not oid:
         return "-"
-    found = type_by_oid(oid, modifier)
+    found = type_by_oid(oid, -1 if modifier is None else modifier)
     if found is None:
         return _PSEUDO_NAMES.get(oid, "???")
-    if found.element is not None and modifier >= 0:
+    if found.element is not None and modifier is not None:
         found = Type(found.name, modifier, found.scale, found.element)
-    return "character" if found.name == "bpchar" and modifier == -1 else format_type(found)
+    text = format_type(found)
+    return text.replace("character", "bpchar") if "bpchar" in found.name and modifier == -1 else text
 
 
 # Functions and schemas.
