@@ -39,13 +39,19 @@ def alter(statement: st.Alter, context: DefineContext) -> Definition:
     except (UndefinedTable, UndefinedObject) as error:
         if statement.if_exists:
             return Definition(context.catalog, tag, notices=(Notice(error.message + ", skipping"),))
+        if isinstance(error, UndefinedTable):
+            raise UndefinedTable(f'relation "{statement.name.parts[-1]}" does not exist') from None
         raise error.at(statement.name.position) from None
     if kind != kind_of(entry) and kind != "table":
         raise WrongObjectType(f'"{entry.name}" is not a {kind}')
-    before, catalog, notices = entry, context.catalog, list[SqlError]()
+    catalog, notices = context.catalog, list[SqlError]()
+    reshaped: list[tuple[Table, Table]] = []
     for action in statement.actions:
-        entry, catalog = _act(action, entry, catalog, context, notices)
-    if not (isinstance(before, Table) and isinstance(entry, Table)) or before.schema == entry.schema:
+        before = entry
+        entry, catalog = _act(action, before, catalog, context, notices)
+        if isinstance(before, Table) and isinstance(entry, Table) and before.schema != entry.schema:
+            reshaped.append((before, entry))
+    if not reshaped:
         return Definition(catalog, tag, notices=tuple(notices))
     views = views_to_rebuild(catalog, entry.oid)
     for view in views:
@@ -55,7 +61,7 @@ def alter(statement: st.Alter, context: DefineContext) -> Definition:
         tag,
         dropped=tuple(views),
         created=tuple(reversed(views)),
-        reshaped=((before, entry),),
+        reshaped=tuple(reshaped),
         notices=tuple(notices),
     )
 
@@ -219,18 +225,20 @@ def _refuse_named_by_views(catalog: Catalog, entry: Entry) -> None:
 def reshaped_rows(
     old: Table, new: Table, rows: Sequence[pa.Array], context: EpochContext, catalog: Catalog
 ) -> list[pa.Array]:
-    """The rows of `old` with the columns of `new`: matched by name, new ones by their default.
+    """The rows of `old` with the columns of `new`, which one action of ALTER TABLE made of it.
+
+    A new column holds its default.
 
     Raises NotNullViolation when a new NOT NULL column would hold NULL.
     """
     if not new.schema.columns:
         raise SyntaxFault("a table must have a column")
-    by_name = {column.name: rows[i] for i, column in enumerate(old.schema)}
     count = len(rows[0])
     found: list[pa.Array] = []
-    for column in new.schema:
-        values = by_name.get(column.name)
-        if values is None:
+    for column, origin in zip(new.schema, column_origins(old, new), strict=True):
+        if origin is not None:
+            values = rows[origin]
+        else:
             expr = bound_default(new, column.name, catalog)
             values = (
                 pa.nulls(count, column.type.arrow) if expr is None else evaluate(expr, [], count, context)
@@ -243,3 +251,14 @@ def reshaped_rows(
             )
         found.append(values)
     return found
+
+
+def column_origins(old: Table, new: Table) -> list[int | None]:
+    """For each column of `new` its place in `old`, None where it was added.
+
+    Where the number stays the same one was renamed or lost its NOT NULL, and all keep their places.
+    """
+    if len(old.schema) == len(new.schema):
+        return list(range(len(old.schema)))
+    places = {name: i for i, name in enumerate(old.schema.names)}
+    return [places.get(name) for name in new.schema.names]

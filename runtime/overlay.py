@@ -7,13 +7,14 @@ many came before it in the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..operators.zset import ZSet
+from ..planner.define_alter import column_origins
 from ..sql.entries import Table
 from ..storage.keycode import encode_keys
 from ..storage.schema import Column, Schema
@@ -35,18 +36,39 @@ class TableOverlay:
         """`base` is the table in the transaction's snapshot, None if the transaction created it."""
         self.table = table
         self.base = base
+        self.added: frozenset[str] = frozenset()
+        """Columns the transaction added: their values in `base` are the transaction's own."""
         self._deleted = len(table.schema)
         schema = Schema((*table.schema, Column("deleted", BOOL, False, True)))
-        indexes = tuple(unique.columns for unique in table.uniques)
-        self._own = StateTable(f"{table.id}/overlay", TableSpec(schema, table.key, indexes))
-        self._own.begin(1)
+        self._own = _scratch(table, schema)
 
     def copy(self) -> TableOverlay:
         """The same content, for a savepoint."""
         other = TableOverlay(self.table, self.base)
+        other.added = self.added
         columns, _ = self._own.scan()
         if len(columns[0]):
             other._own.upsert(columns)
+        return other
+
+    def reshaped(self, table: Table, reshape: Callable[[Columns], Columns]) -> TableOverlay:
+        """The same rows with the columns of `table`; `reshape` makes its rows of ours."""
+        base = None
+        if self.base is not None:
+            scratch = _scratch(table, table.schema)
+            scratch.upsert(reshape(self.base.scan()[0]))
+            _ = scratch.commit()
+            base = scratch.snapshot()
+        other = TableOverlay(table, base)
+        names = self.table.schema.names
+        other.added = frozenset(
+            column.name
+            for column, origin in zip(table.schema, column_origins(self.table, table), strict=True)
+            if origin is None or names[origin] in self.added
+        )
+        own, _ = self._own.scan()
+        if len(own[0]):
+            other._own.upsert([*reshape(own[: self._deleted]), own[self._deleted]])
         return other
 
     def lookup(self, keys: Sequence[pa.Array]) -> Positions:
@@ -125,13 +147,25 @@ class TableOverlay:
         return _bools(self._own.take(positions, [self._deleted])[0])
 
 
+def _scratch(table: Table, schema: Schema) -> StateTable:
+    """An empty table of the rows `schema`, keyed and indexed as `table` is."""
+    indexes = tuple(unique.columns for unique in table.uniques)
+    scratch = StateTable(f"{table.id}/overlay", TableSpec(schema, table.key, indexes))
+    scratch.begin(1)
+    return scratch
+
+
 def _bools(column: pa.Array) -> npt.NDArray[np.bool_]:
     return column.to_numpy(zero_copy_only=False).astype(np.bool_)
 
 
-def same_rows(table: Table, left: Sequence[pa.Array], right: Sequence[pa.Array]) -> bool:
-    """Whether two lists of rows hold the same rows in the same order."""
+def same_rows(
+    table: Table, left: Sequence[pa.Array], right: Sequence[pa.Array], beside: frozenset[str]
+) -> bool:
+    """Whether two lists of rows are the same rows in the same order, but for the columns `beside`."""
     if len(left[0]) != len(right[0]):
         return False
-    types = table.schema.types
-    return encode_keys(left, types).to_bytes_list() == encode_keys(right, types).to_bytes_list()
+    places = [i for i, column in enumerate(table.schema) if column.name not in beside]
+    types = [table.schema[i].type for i in places]
+    mine, other = ([rows[i] for i in places] for rows in (left, right))
+    return encode_keys(mine, types).to_bytes_list() == encode_keys(other, types).to_bytes_list()

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..operators.node import EpochContext
 from ..planner.define import Definition
+from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
 from ..sql.entries import MaterializedView, Table, View
 from ..storage.errors import InvalidSavepoint
@@ -61,14 +63,23 @@ class Transaction:
     def write(self, changes: RowChanges) -> None:
         self.overlay(changes.table).apply(changes)
 
-    def define(self, definition: Definition) -> None:
+    def define(self, definition: Definition, context: EpochContext) -> None:
+        """Takes over what a definition changes. Raises NotNullViolation for a column that cannot be added."""
+        reshaped = [self._reshaped(old, new, context, definition.catalog) for old, new in definition.reshaped]
         self.catalog = definition.catalog
         self.definitions.append(definition)
+        for overlay in reshaped:
+            self.overlays[overlay.table.id] = overlay
         for entry in definition.dropped:
             self.overlays.pop(entry.id, None)
         for entry in definition.created:
             if isinstance(entry, Table):
                 self.overlays[entry.id] = TableOverlay(entry, None)
+
+    def _reshaped(self, old: Table, new: Table, context: EpochContext, catalog: Catalog) -> TableOverlay:
+        """A table whose columns change: its rows, and the transaction's own, in the new shape."""
+        before = self.overlays.get(old.id) or TableOverlay(old, self.published.tables.get(old.id))
+        return before.reshaped(new, lambda rows: reshaped_rows(old, new, rows, context, catalog))
 
     def draw_row_ids(self, count: int) -> int:
         """Provisional ids are negative; the engine draws the real ones at commit."""

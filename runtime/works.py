@@ -24,6 +24,7 @@ from ..sql import statements as st
 from ..sql.entries import MaterializedView, Table
 from ..storage.errors import SerializationFailure, UndefinedTable, UniqueViolation
 from .epoch import Epoch
+from .jobs import Job, needs_job
 from .overlay import TableOverlay, same_rows
 from .relations import ReadContext, check_connector, connector_columns
 from .writes import Columns, RowChanges, evaluate_write
@@ -132,8 +133,12 @@ class DefineWork(Work):
     statement: st.Statement = field(kw_only=True)
     search_path: tuple[str, ...] = field(kw_only=True)
     read: ReadContext = field(kw_only=True)
+    background: bool = False
+    """A view over much data is filled after the answer."""
+    resumes: int = 0
+    """The job of an earlier process that this one takes the place of."""
 
-    def run(self, epoch: Epoch) -> tuple[Definition, int]:
+    def run(self, epoch: Epoch) -> tuple[Definition, int] | Job:
         connectors = epoch.state.connectors
         context = DefineContext(
             epoch.catalog,
@@ -142,8 +147,12 @@ class DefineWork(Work):
             lambda entry: check_connector(entry, connectors),
         )
         definition = define(self.statement, context)
+        if self.resumes:
+            epoch.forget_view(self.resumes)
         if definition.catalog is epoch.catalog:
             return definition, 0
+        if epoch.jobs is not None and needs_job(epoch, definition):
+            return epoch.jobs.begin(epoch, self, definition)
         epoch.context.cancelled = self.read.context.cancelled
         epoch.define(definition)
         return definition, fill_table(epoch, definition, self.read)
@@ -189,23 +198,24 @@ class CommitWork(Work):
         if self.definitions and epoch.catalog.version != self.catalog_version:
             raise SerializationFailure("the catalogue was changed by another transaction: try again")
         gone = {e.oid for d in self.definitions for e in d.dropped}
-        created = {e.oid for d in self.definitions for e in d.created}
+        made = {e.oid for d in self.definitions for e in d.created}
+        made |= {table.oid for d in self.definitions for _, table in d.reshaped}
         changes = [
             self._changes(epoch, overlay)
             for overlay in self.overlays
-            if overlay.table.oid not in gone and overlay.table.oid not in created
+            if overlay.table.oid not in gone and overlay.table.oid not in made
         ]
         for change in changes:
             epoch.write(change)
-        self._define(epoch, gone)
+        self._define(epoch, made - gone)
 
-    def _define(self, epoch: Epoch, gone: set[int]) -> None:
-        """Tables first, then their rows, then the views over them."""
+    def _define(self, epoch: Epoch, made: set[int]) -> None:
+        """Tables first, then the rows of those made or reshaped here, then the views over them."""
         if not self.definitions:
             return
         epoch.define(merged(self.definitions, views=False))
         for overlay in self.overlays:
-            if overlay.base is None and overlay.table.oid not in gone:
+            if overlay.table.oid in made:
                 epoch.write(self._changes(epoch, overlay))
         views = merged(self.definitions, views=True)
         if views.created or views.dropped:
@@ -217,11 +227,11 @@ class CommitWork(Work):
         keys, before, after = overlay.touched()
         found = stored.lookup(keys)
         now = stored.take(found[found >= 0])
-        if not same_rows(table, before, now):
+        if not same_rows(table, before, now, overlay.added):
             self._conflict(table, before, now)
         after = _with_real_row_ids(table, after, epoch)
         self._check_unique(table, overlay, after, epoch)
-        return RowChanges(table, before, after, len(after[0]))
+        return RowChanges(table, now, after, len(after[0]))
 
     def _conflict(self, table: Table, before: Columns, now: Columns) -> None:
         if len(before[0]) == 0 and len(now[0]):
@@ -265,14 +275,15 @@ def merged(definitions: Sequence[Definition], views: bool) -> Definition:
     created = [e for d in definitions for e in d.created]
     dropped = [e for d in definitions for e in d.dropped]
     born_here = {e.oid for e in created}
-    alive = [e for e in created if last.catalog.by_oid(e.oid) is not None]
+    alive = [e for e in {e.oid: e for e in created}.values() if last.catalog.by_oid(e.oid) is not None]
     current = [last.catalog.by_oid(e.oid) or e for e in alive]
     wanted = [e for e in current if isinstance(e, MaterializedView) == views]
     if views:
         return Definition(last.catalog, "", created=tuple(wanted))
     rebuilt = {e.oid for e in alive}
     gone = [e for e in dropped if e.oid not in born_here or e.oid in rebuilt]
-    reshaped = tuple(r for d in definitions for r in d.reshaped)
+    kept = [r for d in definitions for r in d.reshaped if r[0].oid not in born_here]
+    reshaped = tuple(r for r in kept if last.catalog.by_oid(r[0].oid) is not None)
     return Definition(last.catalog, "", created=tuple(wanted), dropped=tuple(gone), reshaped=reshaped)
 
 

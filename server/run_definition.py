@@ -50,8 +50,14 @@ def run_definition(
     definition = define(statement, context)
     if definition.catalog is transaction.catalog:
         return _answer(definition, 0)
-    transaction.define(definition)
-    return _answer(definition, _fill(client, transaction, definition))
+
+    def define_and_fill() -> Result:
+        transaction.define(definition, read.context)
+        return _answer(definition, _fill(client, transaction, definition))
+
+    if definition.reshaped or definition.rows is not None:
+        return client.database.readers.submit(define_and_fill)
+    return define_and_fill()
 
 
 def _words(statement: st.Statement) -> str:
