@@ -11,7 +11,7 @@ from ..operators.evaluate import evaluate
 from ..operators.node import EpochContext
 from ..sql import statements as st
 from ..sql.catalog import Catalog, kind_of
-from ..sql.entries import Entry, Index, MaterializedView, Relation, Table
+from ..sql.entries import Entry, Index, MaterializedView, Relation, Source, Table
 from ..storage.errors import (
     DependentObjects,
     DuplicateColumn,
@@ -44,6 +44,8 @@ def alter(statement: st.Alter, context: DefineContext) -> Definition:
         raise error.at(statement.name.position) from None
     if kind != kind_of(entry) and kind != "table":
         raise WrongObjectType(f'"{entry.name}" is not a {kind}')
+    if any(isinstance(action, st.ResetSource) for action in statement.actions):
+        return _reset(entry, context.catalog, tag)
     catalog, notices = context.catalog, list[SqlError]()
     reshaped: list[tuple[Table, Table]] = []
     for action in statement.actions:
@@ -64,6 +66,13 @@ def alter(statement: st.Alter, context: DefineContext) -> Definition:
         reshaped=tuple(reshaped),
         notices=tuple(notices),
     )
+
+
+def _reset(entry: Entry, catalog: Catalog, tag: str) -> Definition:
+    """ALTER SOURCE … RESET: goes on with the first records there are, whatever is lost by that."""
+    if not isinstance(entry, Source | Table) or "connector" not in entry.options:
+        raise WrongObjectType(f'"{entry.name}" has no connector that could be reset')
+    return Definition(catalog, tag, reset=(entry,))
 
 
 def views_to_rebuild(catalog: Catalog, oid: int) -> list[MaterializedView]:

@@ -24,11 +24,12 @@ from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .epoch import Epoch
+from .jobs import Job, JobFailure, Jobs
 from .published import Published
-from .relations import has_connector, open_reader
-from .source import ReadAhead
-from .state import State
-from .works import Work
+from .relations import ReadContext, has_connector, open_reader
+from .source import ReadAhead, SourceReader
+from .state import JOBS, State
+from .works import CallWork, DefineWork, Work
 
 log = logging.getLogger("millpond.engine")
 
@@ -108,6 +109,10 @@ class Engine:
     def source_status(self) -> dict[str, str]:
         """Why each stalled source is stalled, by relation id."""
         return {name: s.failure for name, s in list(self._sources.items()) if s.failure}
+
+    def source_readers(self) -> dict[str, SourceReader]:
+        """The readers at work, by relation id."""
+        return {name: source.reader for name, source in list(self._sources.items())}
 
     # The engine's thread.
     def _run(self) -> None:
@@ -260,6 +265,11 @@ class Engine:
             source = self._sources.pop(entry.id, None)
             if source is not None:
                 source.close()
+        for entry in definition.reset:
+            source = self._sources.pop(entry.id, None)
+            if source is not None:
+                source.close()
+            self._open_source(entry)
         for entry in definition.created:
             if entry.id not in self._sources:
                 self._open_source(entry)

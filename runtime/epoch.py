@@ -26,9 +26,12 @@ from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Source, Table
+from ..storage.errors import InvalidSchemaName
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
-from .relations import ReadContext, has_connector, open_reader
+from .fill import Fill
+from .jobs import Jobs, forget_job, refuse_pending, reserved
+from .relations import ReadContext, has_connector, open_reader, reset_offset
 from .source import SourceBatch, SourceError
 from .state import CATALOG, ERRORS, SEQUENCES, State, table_spec
 from .upsert import upsert_changes
@@ -113,6 +116,8 @@ class Epoch:
             self._drop(entry)
         self.definitions.append(definition)
         self.catalog = self.state.catalog = definition.catalog
+        for source in definition.reset:
+            self._reset(source)
         for old, new in definition.reshaped:
             self._reshape(old, new)
         for entry in definition.created:
@@ -132,6 +137,13 @@ class Epoch:
 
     def _backfill(self, scan: Scan) -> ZSet:
         return self.state.content(scan, self.read_context())
+
+    def _reset(self, entry: object) -> None:
+        assert isinstance(entry, Source | Table)
+        offset = self.state.offsets.get(entry.id)
+        if offset is not None:
+            again = reset_offset(entry, offset, self.state.connectors)
+            self.state.offsets[entry.id] = self._offsets[entry.id] = again
 
     def _drop(self, entry: object) -> None:
         state = self.state

@@ -22,8 +22,9 @@ from ..sql.catalog import Catalog
 from ..sql.entries import Entry, Relation, Source, SystemRelation, Table
 from ..sql.system import SystemContext, system_rows
 from ..sql.system.registry import Rows
+from ..storage.errors import FeatureNotSupported
 from ..storage.schema import Schema
-from .source import Connectors, SourceReader
+from .source import Connectors, Resettable, SourceReader
 
 
 @dataclass(slots=True)
@@ -107,6 +108,17 @@ def check_connector(entry: Entry, connectors: Connectors) -> None:
         check = getattr(connectors.find(options["connector"]), "check", None)
         if check is not None:
             check(entry.schema, options)
+
+
+def reset_offset(entry: Source | Table, offset: bytes, connectors: Connectors) -> bytes:
+    """The offset of ALTER SOURCE … RESET. Raises FeatureNotSupported when the connector cannot."""
+    reader = open_reader(entry, connectors)
+    try:
+        if not isinstance(reader, Resettable):
+            raise FeatureNotSupported(f"a {entry.options['connector']} source cannot be reset")
+        return reader.reset(offset)
+    finally:
+        reader.close()
 
 
 def has_connector(entry: object) -> bool:

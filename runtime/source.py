@@ -11,13 +11,14 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..sql.entries import Entry
+from ..storage.errors import SqlError
 from ..storage.schema import Schema
 
 READ_AHEAD_BATCHES = 2
@@ -68,6 +69,24 @@ class SourceReader(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Resettable(Protocol):
+    """A reader that can go on although records it should have read are gone."""
+
+    def reset(self, offset: bytes) -> bytes:
+        """The offset from which `poll` then goes on, with the first records there are."""
+        ...
+
+
+@runtime_checkable
+class Mirroring(Protocol):
+    """A reader that shows others how far its source is."""
+
+    def acknowledge(self, offset: bytes) -> None:
+        """`offset` is committed. Called by the reading thread, between polls."""
+        ...
+
+
 class Connector(Protocol):
     """One kind of source, found by `connector = '<name>'` in WITH."""
 
@@ -114,6 +133,7 @@ class ReadAhead:
         self._wake = wake
         self._batches: queue.Queue[SourceBatch] = queue.Queue(READ_AHEAD_BATCHES)
         self._head: SourceBatch | None = None
+        self._committed: bytes | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"source-{entry.name}", daemon=True)
         self._thread.start()
@@ -129,6 +149,8 @@ class ReadAhead:
 
     def pop(self) -> None:
         """The batch last seen is committed."""
+        if self._head is not None:
+            self._committed = self._head.offset
         self._head = None
 
     def close(self) -> None:
@@ -153,10 +175,19 @@ class ReadAhead:
 
     def _poll(self) -> SourceBatch | None:
         try:
+            if self._committed is not None and isinstance(self.reader, Mirroring):
+                self.reader.acknowledge(self._committed)
             batch = self.reader.poll(self._offset, self._rows_max)
         except Exception as error:  # whatever a connector raises stalls this source only
-            self.failure = str(error) or type(error).__name__
+            self.failure = failure_text(error)
             self._stop.wait(1.0)
             return None
         self.failure = ""
         return batch
+
+
+def failure_text(error: Exception) -> str:
+    """An error as the reason of a stall, with what helps against it."""
+    if isinstance(error, SqlError):
+        return f"{error.message}. {error.hint}" if error.hint else error.message
+    return str(error) or type(error).__name__

@@ -149,7 +149,7 @@ class DefineWork(Work):
         definition = define(self.statement, context)
         if self.resumes:
             epoch.forget_view(self.resumes)
-        if definition.catalog is epoch.catalog:
+        if definition.catalog is epoch.catalog and not definition.reset:
             return definition, 0
         if epoch.jobs is not None and needs_job(epoch, definition):
             return epoch.jobs.begin(epoch, self, definition)
@@ -284,7 +284,10 @@ def merged(definitions: Sequence[Definition], views: bool) -> Definition:
     gone = [e for e in dropped if e.oid not in born_here or e.oid in rebuilt]
     kept = [r for d in definitions for r in d.reshaped if r[0].oid not in born_here]
     reshaped = tuple(r for r in kept if last.catalog.by_oid(r[0].oid) is not None)
-    return Definition(last.catalog, "", created=tuple(wanted), dropped=tuple(gone), reshaped=reshaped)
+    reset = tuple(e for d in definitions for e in d.reset)
+    return Definition(
+        last.catalog, "", created=tuple(wanted), dropped=tuple(gone), reshaped=reshaped, reset=reset
+    )
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..runtime.state import ERRORS
 from ..sql.entries import MaterializedView, Source, Table
+from .connectors.kafka_offset import Offset
 from .settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
         "cursors": partial(_cursors, client),
         "prepared_statements": partial(_prepared, client),
         "sources": partial(_sources, database),
+        "kafka_lag": partial(_kafka_lag, database),
         "views": partial(_views, database),
         "errors": partial(_errors, database),
         "tables": partial(_tables, database),
@@ -84,6 +86,21 @@ def _sources(database: Database) -> Rows:
         reason = status.get(entry.id, published.stalled.get(entry.id, ""))
         offset = published.offsets.get(entry.id, b"").decode("utf-8", "replace")
         yield entry.oid, entry.options["connector"], offset, "stalled" if reason else "running", reason
+
+
+def _kafka_lag(database: Database) -> Rows:
+    """(oid, partition, first offset, first one there is, committed, end, seen µs)"""
+    published = database.engine.published
+    for relation, reader in database.engine.source_readers().items():
+        entry = published.catalog.by_id(relation)
+        measure = getattr(reader, "lag", None)
+        if entry is None or measure is None:
+            continue
+        committed = Offset.decode(published.offsets.get(relation)).next
+        for found in measure():
+            at = committed.get(found.partition, found.first)
+            micros = int(found.seen * 1_000_000)
+            yield entry.oid, found.partition, found.first, found.low, at, max(found.end, at), micros
 
 
 def _views(database: Database) -> Rows:

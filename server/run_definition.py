@@ -48,7 +48,7 @@ def run_definition(
         lambda entry: check_connector(entry, connectors),
     )
     definition = define(statement, context)
-    if definition.catalog is transaction.catalog:
+    if definition.catalog is transaction.catalog and not definition.reset:
         return _answer(definition, 0)
 
     def define_and_fill() -> Result:

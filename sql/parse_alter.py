@@ -34,6 +34,7 @@ from .statements import (
     RenameConstraint,
     RenameTo,
     ResetOptions,
+    ResetSource,
     SetOptions,
     SetSchema,
     Statement,
@@ -117,7 +118,7 @@ def _action(c: Cursor) -> AlterAction:
         case "set":
             return _set(c)
         case "reset":
-            return ResetOptions(tuple(option_list(c)))
+            return ResetOptions(tuple(option_list(c))) if c.word == "(" else ResetSource()
         case "owner":
             c.expect("to")
             return OwnerTo(c.nonreserved())

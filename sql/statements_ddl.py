@@ -380,6 +380,11 @@ class ResetOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ResetSource:
+    """`ALTER SOURCE s RESET`: go on although records are gone."""
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerTo:
     role: str
 
@@ -387,7 +392,7 @@ class OwnerTo:
 AlterAction = (
     AddColumn | DropColumn | RenameTo | RenameColumn | RenameConstraint | SetSchema | AlterColumnDefault
     | AlterColumnType | AlterColumnNotNull | AddConstraint | DropConstraint | SwapWith | ApplyReplacement
-    | SetOptions | ResetOptions | OwnerTo
+    | SetOptions | ResetOptions | ResetSource | OwnerTo
 )  # fmt: skip
 
 

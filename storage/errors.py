@@ -291,6 +291,9 @@ class AdminShutdown(SqlError, code="57P01"): ...
 
 
 # Connections and protocol.
+class ConnectionFailure(SqlError, code="08006"): ...
+
+
 class ProtocolViolation(SqlError, code="08P01"): ...
 
 

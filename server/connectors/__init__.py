@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import datagen, file, nexmark
+from . import datagen, file, kafka, nexmark
 from .base import Registry
 
-_REGISTERED = (datagen, file, nexmark)
+_REGISTERED = (datagen, file, kafka, nexmark)
 
 CONNECTORS = Registry()

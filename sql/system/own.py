@@ -65,6 +65,25 @@ def _sources(system: SystemContext) -> Rows:
         yield oid, *_named(system, oid), connector, offset or None, state, reason or None
 
 
+@_own("source_lag", {
+    **_WHO,
+    "partition": (t.INT4, "of the topic"),
+    "first_offset": (t.INT8, "where the source begins"),
+    "lost": (t.INT8, "offsets from there on that the topic no longer has"),
+    "committed_offset": (t.INT8, "the next one to read"),
+    "end_offset": (t.INT8, "behind the last record, when it was last seen"),
+    "lag": (t.INT8, "how many offsets are still to be read"),
+    "measured": (t.TIMESTAMPTZ, "when the end was last seen"),
+})  # fmt: skip
+def _source_lag(system: SystemContext) -> Rows:
+    """How far Kafka sources are behind the ends of their topics, partition by partition."""
+    for oid, partition, first, low, at, end, seen in system.facts("kafka_lag"):
+        assert isinstance(first, int) and isinstance(low, int)
+        assert isinstance(at, int) and isinstance(end, int)
+        lost = max(min(low, at) - first, 0)
+        yield oid, *_named(system, oid), partition, first, lost, at, end, end - at, _moment(seen)
+
+
 @_own("views", {
     **_WHO,
     "rows": (t.INT8, "rows it has now"),
