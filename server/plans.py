@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ..operators.constants import plain_value
-from ..operators.expr import ColumnRef, Expr, Literal, Parameter
+from ..operators.expr import Cast, ColumnRef, Expr, Literal, Parameter
 from ..operators.node import Node, walk
 from ..operators.project import Project
 from ..operators.scan import Scan
@@ -32,7 +32,8 @@ from .backend import ResultColumn
 class PointRead:
     """A plan that is columns of the rows with one primary key, found without running operators.
 
-    `keys` are the key's expressions (parameters and literals), `columns` what comes out.
+    `keys` are the key's expressions (parameters, literals, and whole numbers widened by a cast), `columns`
+    what comes out.
     """
 
     relation: str
@@ -115,6 +116,10 @@ def result_columns(query: Query) -> tuple[ResultColumn, ...]:
     )
 
 
+def _uncast(key: Expr) -> Expr:
+    return key.arg if isinstance(key, Cast) else key
+
+
 def point_read(node: Node) -> PointRead | None:
     """The plan as a point read, if it is one: plain columns over a lookup of a single key."""
     columns: tuple[int, ...] | None = None
@@ -125,7 +130,7 @@ def point_read(node: Node) -> PointRead | None:
         node = node.input
     if not isinstance(node, KeyLookup) or len(node.keys) != 1:
         return None
-    if not all(isinstance(key, Parameter | Literal) for key in node.keys[0]):
+    if not all(isinstance(_uncast(key), Parameter | Literal) for key in node.keys[0]):
         return None
     cut = node.columns if node.columns is not None else tuple(range(len(node.schema_)))
     chosen = cut if columns is None else tuple(cut[i] for i in columns)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ..operators.dataflow import run
 from ..operators.evaluate import evaluate
+from ..operators.expr import Cast, Expr, Parameter
 from ..operators.node import Node, walk
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
@@ -76,16 +77,21 @@ def point_result(
     plan: QueryPlan, point: PointRead, values: Sequence[pa.Array], reader: SnapshotReader, read: ReadContext
 ) -> Result:
     """Rows with one key, straight from the relation's index."""
-    keys: Columns = []
-    for key in point.keys:
-        number = getattr(key, "number", 0)
-        keys.append(values[number - 1] if number else evaluate(key, [], 1, read.context))
+    keys = [_key_value(key, values, read) for key in point.keys]
     table = reader.published.tables[point.relation]
     positions = table.lookup(keys)
     if any(key.null_count for key in keys):
         positions = positions[:0]
     columns = table.take(positions[positions >= 0], point.columns)
     return Result("SELECT {rows}", plan.columns, iter([columns] if len(columns[0]) else []))
+
+
+def _key_value(key: Expr, values: Sequence[pa.Array], read: ReadContext) -> pa.Array:
+    if isinstance(key, Parameter):
+        return values[key.number - 1]
+    if isinstance(key, Cast) and isinstance(key.arg, Parameter):
+        return values[key.arg.number - 1].cast(key.type.arrow)
+    return evaluate(key, [], 1, read.context)
 
 
 def cost(node: Node, reader: SnapshotReader) -> int:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from itertools import product
 
-from ...operators.expr import Call, ColumnRef, Expr, InList, columns_of, walk_expr
+from ...operators.expr import Call, Cast, ColumnRef, Expr, InList, Literal, columns_of, walk_expr
 from ...operators.filter import Filter
 from ...operators.node import Node, rewrite
 from ...operators.scan import Scan
 from ...sql.catalog import Catalog
 from ...sql.entries import MaterializedView, Table
-from ..conditions import all_of, conjuncts, equality
+from ...storage.types import Type
+from ..conditions import all_of, as_equal, conjuncts, equality
 from ..key_lookup import KeyLookup
 
+_INTEGERS = ("int2", "int4", "int8")
 KEYS_MAX = 10_000
 """More keys than this (of IN lists) are looked for by scanning."""
 
@@ -62,9 +64,21 @@ def _constants(part: Expr, scan: Scan) -> tuple[int, list[Expr]] | None:
     for column, value in (sides, sides[::-1]):
         if not isinstance(column, ColumnRef) or not _constant(value):
             continue
-        if column.type.arrow == value.type.arrow:
-            return column.index, [value]
+        alike = as_equal(value, column.type)
+        if alike is not None:
+            return column.index, [alike]
+        if _wider(column.type, value.type):
+            return column.index, [_widened(value, column.type)]
     return None
+
+
+def _wider(column: Type, value: Type) -> bool:
+    """Whether every whole number of the value's type is one of the column's: clients send short ones."""
+    return column.name in _INTEGERS and value.name in _INTEGERS[: _INTEGERS.index(column.name)]
+
+
+def _widened(value: Expr, type_: Type) -> Expr:
+    return Literal(value.value, type_) if isinstance(value, Literal) else Cast(value, type_)
 
 
 def _constant(expr: Expr) -> bool:
