@@ -31,20 +31,17 @@ from ..storage.standby import Advance, Follower, Lag
 from ..storage.table import TableSpec
 from .engine import Engine, EngineLimits
 from .published import Published
-from .recovery import left_over, recover_view, stalled_below, stored_catalog, stored_sequences
-from .sequences import Sequences
-from .source import Connectors
-from .state import (
-    CATALOG,
-    CATALOG_SPEC,
-    ERRORS,
-    ERRORS_SPEC,
-    SEQUENCES,
-    SEQUENCES_SPEC,
-    State,
-    highest_row_id,
-    table_spec,
+from .recovery import (
+    SYSTEM_TABLES,
+    left_over,
+    recover_view,
+    stalled_below,
+    stored_catalog,
+    stored_sequences,
 )
+from .sequences import Sequences
+from .source import Connectors, SourceReader
+from .state import CATALOG, SEQUENCES, State, highest_row_id, table_spec
 from .works import BarrierWork, Work
 
 log = logging.getLogger("millpond.standby")
@@ -150,6 +147,10 @@ class StandbyEngine:
     def source_status(self) -> dict[str, str]:
         return {}
 
+    def source_readers(self) -> dict[str, SourceReader]:
+        """None: a standby reads no source, its rows and offsets come with the log."""
+        return {}
+
     # The follower's thread.
     def _run(self) -> None:
         tried, damaged = 0.0, 0
@@ -202,7 +203,7 @@ class StandbyEngine:
         # A follower is to its readers what a storage is; nobody writes through this state.
         state = State(cast(Storage, follower), self._connectors, before, cast(Dataflow, None))
         state.dataflow = Dataflow(state)
-        for name, spec in ((CATALOG, CATALOG_SPEC), (ERRORS, ERRORS_SPEC), (SEQUENCES, SEQUENCES_SPEC)):
+        for name, spec in SYSTEM_TABLES.items():
             state.tables[name] = follower.table(name, spec)
         initial = Catalog.initial(SYSTEM_RELATIONS)
         # A catalogue of its own version: plans are kept by it.
@@ -267,6 +268,8 @@ class StandbyEngine:
         """An engine over the same tables. Operators are opened anew, to see the tables as they are."""
         state = self.state
         state.storage = storage
+        for name, spec in SYSTEM_TABLES.items():
+            state.tables[name] = storage.table(name, spec)
         state.sequences = stored_sequences(state.tables[SEQUENCES])
         for table in state.catalog.of(Table):
             assert isinstance(table, Table)

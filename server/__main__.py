@@ -30,6 +30,9 @@ def _parser() -> argparse.ArgumentParser:
     serve = commands.add_parser("serve", help="run a server")
     add_options(serve)
     serve.set_defaults(run=_serve)
+    standby = commands.add_parser("standby", help="follow a primary's log, and take over when it is gone")
+    add_options(standby)
+    standby.set_defaults(run=_standby)
     demo = commands.add_parser("demo", help="show a live view over made-up data")
     demo.add_argument("--listen", default="", metavar="HOST:PORT", help="where psql finds it")
     demo.add_argument("--seconds", type=float, default=0.0, help="end after so long")
@@ -51,6 +54,12 @@ def _serve(options: argparse.Namespace) -> int:
     from .serve import serve
 
     return serve(load_config(options))
+
+
+def _standby(options: argparse.Namespace) -> int:
+    from .serve import serve
+
+    return serve(load_config(options), standby=True)
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -215,8 +215,12 @@ class Client:
         self.cursors = kept
 
     def reader(self, read: ReadContext) -> SnapshotReader:
-        """Contents as this session sees them: its transaction's snapshot, or the last commit."""
+        """Contents as this session sees them: its transaction's snapshot, or the last commit.
+
+        Raises SerializationFailure on a server that is further behind than the session accepts.
+        """
         engine = self.database.engine
+        self.database.check_fresh(self.settings.show("max_staleness"))
         if self.transaction is None:
             published = engine.published
             return SnapshotReader(published, self.database.connectors, read, published.catalog)
@@ -283,6 +287,7 @@ class Client:
             "search_path": self.settings.show("search_path"),
             "schemas": ",".join(name for name in self.search_path if self.catalog.schema(name) is not None),
             "application_name": self.settings.show("application_name"),
+            "standby": self.settings.show("in_hot_standby"),
         }
 
     def check_cancelled(self) -> None:

@@ -35,6 +35,8 @@ class Config:
     epoch_rows_max: int = _setting(100_000, "source rows taken into one epoch")  # pyright: ignore[reportAssignmentType]
     checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
+    name: str = _setting("", "name among the servers on one log; HOST:PORT when empty")  # pyright: ignore[reportAssignmentType]
+    lease_ms: int = _setting(1500, "silence of a primary after which a standby takes over")  # pyright: ignore[reportAssignmentType]
     log_level: str = _setting("info", "debug, info, warning or error")  # pyright: ignore[reportAssignmentType]
 
     @property
@@ -44,6 +46,11 @@ class Config:
         if not port.isdigit() or int(port) > 65535:
             raise StartupError(f'listen must be HOST:PORT, not "{self.listen}"')
         return host.strip("[]") or "127.0.0.1", int(port)
+
+    @property
+    def log_folder(self) -> Path:
+        """Where the log lies."""
+        return Path(self.log) if self.log else Path(self.data) / "log"
 
     @property
     def data_path(self) -> Path:

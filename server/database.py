@@ -13,12 +13,21 @@ from ..operators import functions
 from ..runtime.engine import Engine, EngineLimits
 from ..runtime.recovery import recover
 from ..runtime.source import Connectors
+from ..runtime.standby import StandbyEngine
+from ..storage.candidate import Candidate
 from ..storage.commit import Storage, StorageLimits
+from ..storage.disk import REAL
+from ..storage.errors import SerializationFailure
+from ..storage.fence import Fenced
+from ..storage.log_files import TAKEN_OVER
+from ..storage.standby import Follower
 from . import (
     run_copy,
     run_cursor,
     run_definition,
     run_explain,
+    run_failover,
+    run_jobs,
     run_query,
     run_session,
     run_show,
@@ -27,12 +36,13 @@ from . import (
 )
 from .backend import Backend
 from .client import Client, PreparedStatement
+from .cluster import Cluster
 from .config import Config
 from .connectors import CONNECTORS
-from .settings import SessionSettings
+from .settings import SessionSettings, milliseconds
 
-_REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_query, run_session, run_show,
-               run_transaction, run_write)  # fmt: skip
+_REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_jobs, run_failover, run_query,
+               run_session, run_show, run_transaction, run_write)  # fmt: skip
 """Imported for the functions and executors they register."""
 
 SWITCH_INTERVAL_S = 0.0005
@@ -63,19 +73,26 @@ class Database:
     """The database of one data directory, open. `connect` makes the backend of a connection."""
 
     def __init__(
-        self, config: Config, connectors: Connectors = CONNECTORS, storage: Storage | None = None
+        self,
+        config: Config,
+        connectors: Connectors = CONNECTORS,
+        storage: Storage | None = None,
+        standby: bool = False,
     ) -> None:
-        """Recovers the directory, or what `storage` has open. Raises StartupError."""
+        """Recovers the directory, or what `storage` has open, or follows a primary. Raises StartupError."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.config = config
         self.connectors = connectors
+        self.cluster: Cluster | None = None
+        """This process among those on its log; None where there can be no others."""
+        self.server_settings: dict[str, str] = {}
+        self.end: Callable[..., None] = lambda rejoin=False, failure="": None
+        """Ends the server: for good, to come back as a standby, or because of a failure. Any thread."""
+        self.on_promoted: Callable[[], object] = lambda: None
+        self._limits = EngineLimits(config.epoch_interval_ms, config.epoch_rows_max)
         if storage is None:
-            limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
-            storage = Storage.open(config.data_path, config.log_path, limits=limits)
-        state = recover(storage, connectors, self.clock_us())
-        self.engine = Engine(
-            state, EngineLimits(config.epoch_interval_ms, config.epoch_rows_max), self.clock_us
-        )
+            self.cluster = Cluster(config.log_folder, config.name or config.listen, config.listen)
+        self.engine: Engine | StandbyEngine = self._follow() if standby else self._recover(storage)
         self.readers = ThreadPoolExecutor(config.read_threads, thread_name_prefix="reader")
         self.prepared = PreparedCache()
         self.clients: dict[int, Client] = {}
@@ -84,13 +101,108 @@ class Database:
         self._lock = threading.Lock()
         self.started_us = self.clock_us()
 
+    def _recover(self, storage: Storage | None) -> Engine:
+        """The engine of a primary."""
+        cluster = self.cluster
+        if storage is None:
+            assert cluster is not None
+            storage = Storage.open(
+                self.config.data_path,
+                self.config.log_path,
+                limits=StorageLimits(checkpoint_s=self.config.checkpoint_interval_s),
+                locked=lambda: cluster.start(0),
+            )
+        engine = Engine(recover(storage, self.connectors, self.clock_us()), self._limits, self.clock_us)
+        if cluster is not None:
+            self._lead(engine, storage.writer)
+        return engine
+
+    def _follow(self) -> StandbyEngine:
+        """The engine of a standby, which takes over when the primary is gone."""
+        config, cluster = self.config, self.cluster
+        assert cluster is not None
+        limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
+        follower = Follower.open(config.data_path, config.log_folder, limits=limits)
+        candidate = Candidate(config.log_folder, REAL, config.lease_ms / 1000)
+        engine = StandbyEngine(follower, self.connectors, self._limits, self.clock_us, candidate)
+        engine.refusal_hint, engine.promoted = self.primary_hint, self._promoted
+        engine.claimed = cluster.become_primary
+        engine.failed = lambda reason: self.end(failure=reason)
+        cluster.epoch, cluster.lag = (lambda: engine.published.epoch), engine.lag
+        self.server_settings.update(in_hot_standby="on", transaction_read_only="on")
+        cluster.start(None)
+        return engine
+
+    def _lead(self, engine: Engine, writer: int) -> None:
+        """This process is the primary: it says so, and ends when it is replaced."""
+        cluster = self.cluster
+        assert cluster is not None
+        engine.on_fenced = cluster.on_fenced = lambda: self.end(rejoin=True)
+        cluster.epoch, cluster.fenced = (lambda: engine.published.epoch), engine.state.storage.fenced
+        cluster.become_primary(writer)
+
+    def _promoted(self, engine: Engine) -> None:
+        """The standby has taken over: sources go on, writes are taken."""
+        self._lead(engine, engine.state.storage.writer)
+        engine.start()
+        self.engine = engine
+        self.server_settings.clear()
+        self.on_promoted()
+
+    def primary_hint(self) -> str:
+        """Where to write instead."""
+        address = self.cluster.primary_address() if self.cluster is not None else ""
+        return f"The primary is at {address}." if address else ""
+
+    def check_fresh(self, max_staleness: str) -> None:
+        """Refuses to read what is older than a session accepts, or what a replaced primary still has.
+
+        Raises SerializationFailure, Fenced.
+        """
+        cluster = self.cluster
+        if cluster is None:
+            return
+        engine = self.engine
+        if not engine.standby:
+            if cluster.slept(self.config.lease_ms / 2000) and cluster.look():
+                raise Fenced(TAKEN_OVER, hint=self.primary_hint())
+            return
+        bound = milliseconds(max_staleness)
+        lag = engine.lag().ms
+        if bound and (lag is None or lag > bound):
+            behind = "an unknown time" if lag is None else f"{lag:.0f} ms"
+            fresher = cluster.fresher(float(bound))
+            raise SerializationFailure(
+                f"this standby is {behind} behind, more than max_staleness ({max_staleness})",
+                hint=f"A fresher server is at {fresher}." if fresher else "",
+            )
+
+    def listening(self, address: str) -> None:
+        """Where clients, and the other servers on the log, find this one."""
+        if self.cluster is not None:
+            if not self.config.name:
+                self.cluster.rename(address)
+            self.cluster.address = address
+            self.cluster.beat()
+
     def start(self) -> None:
         self.engine.start()
 
+    def hand_over(self) -> None:
+        """Finishes the running epoch and lets go of the log, for a standby to take it. Blocks."""
+        if self.cluster is not None:
+            self.cluster.stop()
+        self.engine.hand_over()
+
     def close(self) -> None:
         """Ends all work, checkpoints, closes the files."""
+        self.hand_over()
         self.readers.shutdown(wait=True, cancel_futures=True)
-        self.engine.stop()
+        engine = self.engine
+        engine.stop()
+        if self.engine is not engine:
+            # It was just taking over.
+            self.engine.stop()
 
     @staticmethod
     def clock_us() -> int:
@@ -98,7 +210,7 @@ class Database:
 
     def connect(self, parameters: dict[str, str]) -> Backend:
         """The backend of a new connection (`backend.Connect`). Raises SqlError for a bad parameter."""
-        settings = SessionSettings()
+        settings = SessionSettings(server=self.server_settings)
         user = parameters.get("user", "millpond")
         settings.startup["session_authorization"] = user
         for name, value in parameters.items():

@@ -13,6 +13,7 @@ import hmac
 import logging
 import secrets
 import ssl
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from ..storage.errors import AdminShutdown, StartupError, TooManyConnections
 from .auth import Access
 from .backend import Connect
 from .login import Login
+from .messages import parameter_status
 from .session import Session
 from .wire import FatalViolation, Phase, Wait, Wire
 
@@ -103,6 +105,11 @@ class Listener:
                     connection.abort()
                 deadline = float("inf")
             await asyncio.sleep(0.01)
+
+    def announce(self, parameters: Mapping[str, str]) -> None:
+        """Tells every client that these parameters have changed."""
+        for connection in self._clients.values():
+            connection.announce(parameters)
 
     def cancel(self, process: int, secret: int) -> None:
         """Interrupts the client with this key; a wrong key is ignored."""
@@ -200,6 +207,12 @@ class Connection(asyncio.Protocol):
         """A cancel request for this client."""
         if not self._lost and self._wire.interrupt():
             self._advance(due=True)
+
+    def announce(self, parameters: Mapping[str, str]) -> None:
+        """Says that parameters have changed; a client may hear of it between any two messages."""
+        if not self._lost and self._wire.speaker.phase is not Phase.CLOSED:
+            self._wire.out.extend(parameter_status(name, value) for name, value in parameters.items())
+            self._write()
 
     def end(self) -> None:
         """Tells the client that the server shuts down, and closes."""

@@ -35,6 +35,8 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
         "tables": partial(_tables, database),
         "server": partial(_server, database),
     }
+        "jobs": partial(_jobs, database),
+        "replicas": partial(_replicas, database),
 
 
 def _sessions(database: Database) -> Rows:
@@ -129,6 +131,12 @@ def _errors(database: Database) -> Rows:
 
 
 def _server(database: Database) -> Rows:
+def _replicas(database: Database) -> Rows:
+    """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs)"""
+    if database.cluster is not None:
+        yield from database.cluster.rows(database.engine.published.epoch)
+
+
     """(started µs, epoch, commit µs)"""
     published = database.engine.published
     yield database.started_us, published.epoch, published.time_us

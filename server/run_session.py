@@ -23,6 +23,7 @@ from ..storage.types import TEXT
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, describes, executes
 from .futures import then
+from .run_failover import LAG_COLUMNS, show_lag
 
 
 def text_rows(tag: str, names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Result:
@@ -54,6 +55,8 @@ def _changes(client: Client, before: dict[str, str]) -> dict[str, str]:
 def describe_show(client: Client, statement: st.ShowVariable) -> tuple[ResultColumn, ...]:
     if statement.name == "all":
         return tuple(ResultColumn(name, TEXT) for name in ("name", "setting", "description"))
+    if statement.name == "lag":
+        return LAG_COLUMNS
     return (ResultColumn(shown_name(statement.name), TEXT),)
 
 
@@ -70,6 +73,8 @@ def run_show(client: Client, prepared: PreparedStatement, values: Sequence[pa.Ar
     assert isinstance(statement, st.ShowVariable)
     if statement.name == "all":
         return text_rows("SHOW", ("name", "setting", "description"), list(client.settings.all()))
+    if statement.name == "lag":
+        return show_lag(client)
     return text_rows("SHOW", (shown_name(statement.name),), [(client.settings.show(statement.name),)])
 
 

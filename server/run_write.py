@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..operators.dataflow import run
 from ..planner.dml import TableWrite, WriteKind
+from ..runtime.standby import StandbyEngine
 from ..runtime.transaction import Transaction
 from ..runtime.works import TruncateWork, WriteOutcome, WriteWork
 from ..runtime.writes import RowChanges, evaluate_write
@@ -76,7 +77,10 @@ def write_result(
 
 
 def refuse_read_only(client: Client, what: str) -> None:
-    """Raises ReadOnlyTransaction in a transaction, or session, that may only read."""
+    """Raises ReadOnlyTransaction in a transaction, or session, or on a server, that may only read."""
+    engine = client.database.engine
+    if isinstance(engine, StandbyEngine):
+        raise engine.refusal(what)
     read_only = client.settings.show("transaction_read_only") == "on"
     if client.transaction is not None and client.transaction.explicit:
         read_only = client.transaction.read_only

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NoReturn
 
 from ..storage.errors import StartupError
 from .auth import Access, load_users
@@ -17,24 +20,53 @@ from .listener import Listener, tls_context
 log = logging.getLogger("millpond")
 
 
-def serve(config: Config) -> int:
-    """Runs a server until it is told to stop; the exit status."""
+def serve(config: Config, standby: bool = False) -> int:
+    """Runs a server, as the primary or as a standby, until it is told to stop; the exit status.
+
+    A primary that handed over or was replaced comes back as a standby, in a fresh process image.
+    """
     logging.basicConfig(
         level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
+    ending = Ending()
     try:
-        database = Database(config)
+        database = Database(config, standby=standby)
     except StartupError as error:
         print(f"millpond: {error}", file=sys.stderr)
         return 1
     try:
-        run_loop(_run(database, config))
+        run_loop(_run(database, config, ending))
     except StartupError as error:
         print(f"millpond: {error}", file=sys.stderr)
         return 1
     finally:
         database.close()
+    if ending.failure:
+        print(f"millpond: {ending.failure}", file=sys.stderr)
+        return 1
+    if ending.rejoin:
+        log.warning("coming back as a standby")
+        rejoin(config, ending.port)
     return 0
+
+
+@dataclass(slots=True)
+class Ending:
+    """Why the server ends, and on which port it was."""
+
+    rejoin: bool = False
+    failure: str = ""
+    port: int = 0
+
+
+def rejoin(config: Config, port: int) -> NoReturn:
+    """Replaces this process by a standby on the same directory, log and address."""
+    host, _ = config.host_port
+    values = {**{item.name: getattr(config, item.name) for item in fields(Config)}, "log": config.log_folder}
+    values["listen"] = f"{host}:{port}"
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value != ""]
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "millpond.server", "standby", *options])
 
 
 def run_loop(main: object) -> None:
@@ -47,20 +79,31 @@ def run_loop(main: object) -> None:
         asyncio.run(main)  # pyright: ignore[reportArgumentType]
 
 
-async def _run(database: Database, config: Config) -> None:
+async def _run(database: Database, config: Config, ending: Ending) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end(rejoin: bool = False, failure: str = "") -> None:
+        ending.rejoin, ending.failure = ending.rejoin or rejoin, ending.failure or failure
+        loop.call_soon_threadsafe(stop.set)
+
+    database.end = end
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     listener = make_listener(database, config)
     await listener.start()
-    database.end_session = lambda number: loop.call_soon_threadsafe(listener.terminate, number)
-    database.start()
     host, _ = config.host_port
+    ending.port = listener.port
+    database.listening(f"{host}:{listener.port}")
+    database.end_session = lambda number: loop.call_soon_threadsafe(listener.terminate, number)
+    database.on_promoted = lambda: loop.call_soon_threadsafe(listener.announce, {"in_hot_standby": "off"})
+    database.start()
     log.info("listening on %s:%d, data in %s", host, listener.port, config.data)
     print(f"millpond is ready: psql -h {host} -p {listener.port} -d millpond", flush=True)
     await stop.wait()
     log.info("stopping")
+    # First of all the log: a standby takes over while the rest is put in order.
+    await loop.run_in_executor(None, database.hand_over)
     await listener.stop()
 
 

@@ -12,7 +12,7 @@ import platform
 import re
 import sys
 import zoneinfo
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..sql.system.own import release
@@ -173,6 +173,8 @@ SETTINGS: dict[str, Setting] = {
         Setting("default_transaction_isolation", "repeatable read", _ISOLATION),
         Setting("transaction_read_only", "off", _bool),
         Setting("transaction_deferrable", "off", _bool),
+        Setting("max_staleness", "0", _milliseconds,
+                doc="a standby that is further behind refuses to answer (40001); 0 takes any"),
         Setting("default_transaction_deferrable", "off", _bool),
         Setting("client_min_messages", "notice",
                 _choice("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning",
@@ -230,6 +232,8 @@ class SessionSettings:
     """The values of one session, with those to go back to at the end of the transaction."""
 
     values: dict[str, str] = field(default_factory=dict)
+    server: Mapping[str, str] = field(default_factory=dict)
+    """What the server dictates, whatever was set: on a standby, that it only reads."""
     startup: dict[str, str] = field(default_factory=dict)
     at_begin: dict[str, str] | None = None
     local_before: dict[str, str | None] = field(default_factory=dict)
@@ -237,6 +241,8 @@ class SessionSettings:
     def show(self, name: str) -> str:
         """The value as SHOW gives it. Raises UnknownSetting."""
         key = name.lower()
+        if key in self.server:
+            return self.server[key]
         if key in self.values:
             return self.values[key]
         if key in self.startup:

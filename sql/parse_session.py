@@ -16,6 +16,7 @@ from .statements import (
     Deallocate,
     Discard,
     Execute,
+    Failover,
     Flush,
     Listen,
     NoOperation,
@@ -209,6 +210,8 @@ def parse_cancel(c: Cursor) -> Statement:
 
 def parse_alter_system(c: Cursor) -> Statement:
     """Behind ALTER SYSTEM."""
+    if c.accept("failover"):
+        return Failover()
     if c.accept("reset"):
         return AlterSystem("all" if c.accept("all") else variable(c), None)
     c.expect("set")

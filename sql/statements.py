@@ -77,7 +77,7 @@ __all__ = [
     "Connector", "Copy", "CreateConnection", "CreateIndex", "CreateMaterializedView", "CreateSchema",
     "CreateSecret", "CreateSequence", "CreateSink", "CreateSource", "CreateSubscription", "CreateTable",
     "CreateTableAs", "CreateView", "Deallocate", "DeclareCursor", "Delete", "Describe", "Discard",
-    "Drop", "DropColumn", "DropConstraint", "Empty", "Execute", "Explain", "Fetch", "Flush",
+    "Drop", "DropColumn", "DropConstraint", "Empty", "Execute", "Explain", "Failover", "Fetch", "Flush",
     "ForeignKey", "Format", "Include", "IndexColumn", "Insert", "KeyConstraint", "Like", "Listen",
     "LiteralColumn", "Move", "NoOperation", "Notify", "ObjectName", "OnConflict", "OwnerTo", "Prepare",
     "Recover", "Refresh", "RelationBody", "Release", "RenameColumn", "RenameConstraint", "RenameTo",
@@ -452,6 +452,11 @@ class AlterSystem(Statement):
 
     name: str
     value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failover(Statement):
+    """ALTER SYSTEM FAILOVER: the primary hands over to a standby and becomes one itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,22 @@ def _tables(system: SystemContext) -> Rows:
         yield oid, *_named(system, oid), rows, size
 
 
+@_own("replicas", {
+    "name": (t.TEXT, "as it was started with --name"),
+    "address": (t.TEXT, "HOST:PORT it listens on"),
+    "role": (t.TEXT, "primary or standby"),
+    "state": (t.TEXT, "running; starting: nothing measured yet; silent: no sign of life"),
+    "epoch": (t.INT8, "the last epoch it had when it was last heard of"),
+    "lag_epochs": (t.INT8, "epochs it was behind the newest known here; NULL if unknown, and of the primary"),
+    "lag_ms": (t.FLOAT8, "milliseconds since it was at the end of the log; NULL if unknown"),
+    "seen": (t.TIMESTAMPTZ, "its last sign of life"),
+})  # fmt: skip
+def _replicas(system: SystemContext) -> Rows:
+    """The servers on this server's log: the primary and its standbys."""
+    for *facts, seen in system.facts("replicas"):
+        yield *facts, _moment(seen)
+
+
 @_own("sinks", {
     **_WHO,
     "connector": (t.TEXT, "where the changes go; NULL if into a table"),

@@ -1,0 +1,164 @@
+"""This process among the others on its log: it makes itself known, and notices when it was replaced.
+
+A thread writes its beat (`presence.py`) every quarter of a second. On the primary the same thread looks at
+the fence, so that a process that was stopped learns on waking up that another has taken over.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..storage.disk import REAL
+from ..storage.presence import (
+    BEAT_S,
+    PrimaryBeat,
+    ReplicaBeat,
+    announce_primary,
+    announce_replica,
+    read_primary,
+    read_replicas,
+    withdraw_replica,
+)
+from ..storage.standby import Lag
+
+SILENT_S = 2.0
+"""A standby whose last beat is older is shown as silent, its lag as unknown."""
+
+
+class Cluster:
+    """The processes on the log in `folder`, seen from one of them. `address` may be set later."""
+
+    def __init__(self, folder: Path, name: str, address: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.address = address
+        self.epoch: Callable[[], int] = lambda: 0
+        self.lag: Callable[[], Lag] = lambda: Lag(None, None)
+        self.fenced: Callable[[], bool] = lambda: False
+        self.on_fenced: Callable[[], None] = lambda: None
+        self._writer: int | None = None
+        self._beat = 0
+        self._looked_at = time.monotonic()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="beat", daemon=True)
+
+    def start(self, writer: int | None) -> None:
+        """Begins to beat: as the primary if `writer` is its number, as a standby if None."""
+        self._writer = writer
+        self.beat()
+        self._thread.start()
+
+    def become_primary(self, writer: int) -> None:
+        """This process is the writer from now on."""
+        with self._lock:
+            if self._writer is None:
+                withdraw_replica(self.folder, REAL, self.name)
+            self._writer = writer
+        self.beat()
+
+    def rename(self, name: str) -> None:
+        """Goes on under another name."""
+        with self._lock:
+            if self._writer is None and name != self.name:
+                withdraw_replica(self.folder, REAL, self.name)
+            self.name = name
+
+    def stop(self) -> None:
+        """Ends beating; a standby is no longer shown."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._writer is None:
+            withdraw_replica(self.folder, REAL, self.name)
+
+    def beat(self) -> None:
+        with self._lock:
+            self._beat += 1
+            now_us, writer = time.time_ns() // 1000, self._writer
+            if writer is not None:
+                beat = PrimaryBeat(self.name, self.address, writer, self.epoch(), self._beat, now_us)
+                announce_primary(self.folder, REAL, beat)
+            else:
+                lag = self.lag()
+                announce_replica(
+                    self.folder,
+                    REAL,
+                    ReplicaBeat(self.name, self.address, self.epoch(), lag.epochs, lag.ms, now_us),
+                )
+
+    def slept(self, seconds: float) -> bool:
+        """Whether the fence was not looked at for so long: this process may have been stopped."""
+        return time.monotonic() - self._looked_at > seconds
+
+    def look(self) -> bool:
+        """Whether another process has taken over from this primary; it is then told."""
+        if self._writer is None:
+            return False
+        if self.fenced():
+            self._stop.set()
+            self.on_fenced()
+            return True
+        self._looked_at = time.monotonic()
+        return False
+
+    def primary_address(self) -> str:
+        """Where the primary says it listens, empty when nobody does."""
+        beat = read_primary(self.folder, REAL)
+        return "" if beat is None else beat.address
+
+    def replicas(self) -> list[ReplicaBeat]:
+        """The standbys heard of lately."""
+        return read_replicas(self.folder, REAL, time.time_ns() // 1000)
+
+    def rows(self, epoch: int) -> list[tuple[object, ...]]:
+        """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs) of every process.
+
+        `epoch` is the newest this process knows of. The lag of a silent process is unknown, not small.
+        """
+        now_us = time.time_ns() // 1000
+        found: list[tuple[object, ...]] = []
+        primary = read_primary(self.folder, REAL)
+        newest = epoch
+        if primary is not None:
+            newest = max(newest, primary.epoch)
+            state = "silent" if now_us - primary.time_us > SILENT_S * 1e6 else "running"
+            found.append(
+                (primary.name, primary.address, "primary", state, primary.epoch, None, None, primary.time_us)
+            )
+        for beat in self.replicas():
+            age_us = now_us - beat.time_us
+            head = (beat.name, beat.address, "standby")
+            if age_us > SILENT_S * 1e6 or beat.lag_ms is None:
+                found.append(
+                    (
+                        *head,
+                        "silent" if beat.lag_ms is not None else "starting",
+                        beat.epoch,
+                        None,
+                        None,
+                        beat.time_us,
+                    )
+                )
+                continue
+            behind = max(0, newest - beat.epoch)
+            found.append((*head, "running", beat.epoch, behind, beat.lag_ms, beat.time_us))
+        return found
+
+    def fresher(self, than_ms: float) -> str:
+        """The address of a process that is less behind, the primary before others; empty if none is known."""
+        now_us = time.time_ns() // 1000
+        primary = read_primary(self.folder, REAL)
+        if primary is not None and now_us - primary.time_us < SILENT_S * 1e6:
+            return primary.address
+        best = [b for b in self.replicas() if b.name != self.name and b.lag_ms is not None]
+        best = [b for b in best if (b.lag_ms or 0) + (now_us - b.time_us) / 1000 < than_ms]
+        return min(best, key=lambda b: b.lag_ms or 0).address if best else ""
+
+    def _run(self) -> None:
+        while not self._stop.wait(BEAT_S):
+            if not self.look():
+                self.beat()
