@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from ..operators.materialize import Materialize
+from ..operators.node import walk
+from ..operators.scan import Scan
 from ..sql.catalog import Catalog
-from ..sql.entries import MaterializedView
+from ..sql.entries import MaterializedView, SystemRelation
 from ..sql.parse import parse_select
+from ..storage.errors import FeatureNotSupported
 from .optimize import optimize
 from .translate import Query, translate_query
 
 
 def materialized(query: Query, catalog: Catalog) -> Materialize:
-    """The plan of a materialized view: optimized, and kept by the key its rows have, if any."""
+    """The plan of a materialized view: optimized, and kept by the key its rows have, if any.
+
+    Raises FeatureNotSupported when it reads a system relation: nobody tells of changes of those.
+    """
     node = optimize(query.node, catalog, for_view=True)
+    for part in walk(node):
+        read = catalog.by_id(part.relation) if isinstance(part, Scan) else None
+        if isinstance(read, SystemRelation):
+            shown = f"{read.schema_name}.{read.name}"
+            raise FeatureNotSupported(f"a materialized view cannot read system relation {shown}")
     return Materialize(node, node.key)
 
 

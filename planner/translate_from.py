@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from ..operators.expr import ColumnRef, Expr, Literal
+from ..operators.functions.registry import TABLE_FUNCTIONS
 from ..operators.join import Join, JoinKind
 from ..operators.node import Node
 from ..operators.scan import Scan
@@ -19,6 +20,7 @@ from ..operators.table_function import TableFunctionNode
 from ..sql.bind import ExpressionBinder
 from ..sql.catalog import Relation, Table, View
 from ..sql.dialect import position_of
+from ..sql.entries import Sequence as SequenceEntry
 from ..sql.environment import JOIN, Ast, BoundQuery, CommonTable, Environment
 from ..sql.parse import parse_select
 from ..sql.scope import Scope, ScopeColumn, ScopeItem, columns_from
@@ -30,7 +32,7 @@ from ..storage.errors import (
     SqlError,
     WrongObjectType,
 )
-from ..storage.types import OID
+from ..storage.types import OID, REGCLASS
 from .apply import Apply
 from .building import UNIT
 from .rewriting import finish, move_outer, pull_out, reads_level
@@ -198,9 +200,21 @@ def _relation(item: Ast, environment: Environment, around: Surroundings) -> From
         columns = columns_from(entry.schema.names, entry.schema.types, origins)
         node = _view(entry, environment)
         return named_part(node, columns, alias, entry.name, schema_name=entry.schema_name)
+    if isinstance(entry, SequenceEntry):
+        return _sequence(entry, alias)
     if not isinstance(entry, Relation):
         raise WrongObjectType(f'cannot open relation "{name}"', position=position)
     return scan_part(entry, alias)
+
+
+def _sequence(entry: SequenceEntry, alias: Ast | None) -> FromPart:
+    """A sequence read like a table: one row, its state."""
+    (function,) = TABLE_FUNCTIONS["pg_get_sequence_data"]
+    assert isinstance(function.columns, tuple)
+    names = tuple(name for name, _ in function.columns)
+    node = TableFunctionNode(UNIT, function, (Literal(entry.oid, REGCLASS),), names)
+    columns = columns_from(names, [type_ for _, type_ in function.columns])
+    return named_part(node, columns, alias, entry.name, schema_name=entry.schema_name)
 
 
 def _check_version(item: Ast) -> None:

@@ -43,6 +43,12 @@ class Sequences:
             self._next[oid] = value
             self._moved.add(oid)
 
+    def last(self, sequence: Sequence) -> int | None:
+        """The number drawn last, None if none ever was."""
+        with self._lock:
+            following = self._next.get(sequence.oid)
+        return None if following is None else following - sequence.increment
+
     def take_moved(self) -> dict[int, int]:
         """The counters that moved since the last call."""
         with self._lock:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..node import EpochContext
 
 _NUMBERS = ("int2", "int4", "int8")
+_ALIKE = ({"regproc", "regprocedure"}, {"regoper", "regoperator"})
 _OIDS = ("oid", *sorted(NAMED_OIDS))
 
 
@@ -145,7 +146,7 @@ def _register() -> None:
                 cast(b, a, "assignment")(_from_oid)
     for a in _OIDS:
         for b in _OIDS:
-            if a != b and ("oid" in (a, b) or {a, b} == {"regproc", "regprocedure"}):
+            if a != b and ("oid" in (a, b) or {a, b} in _ALIKE):
                 cast(a, b, "implicit")(_same)
     cast("float4", "float8", "implicit")(_to_float)
     cast("float8", "float4", "assignment")(_narrow_float)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...operators.functions.text import quote_ident
-from ...storage.types import Type, format_type
+from ...storage.types import BOOL, INT8, Type, format_type
 from ..catalog import Catalog
 from ..entries import (
     Entry,
@@ -35,6 +35,10 @@ CLASSES = {"pg_class": 1259, "pg_type": 1247, "pg_proc": 1255, "pg_attrdef": 260
            "pg_namespace": 2615, "pg_rewrite": 2618, "pg_operator": 2617, "pg_database": 1262,
            "pg_extension": 3079}  # fmt: skip
 """The OIDs of PostgreSQL's catalogues, by which pg_depend and pg_description name them."""
+
+
+SEQUENCE_COLUMNS = (("last_value", INT8), ("log_cnt", INT8), ("is_called", BOOL))
+"""What a sequence shows when it is read like a table."""
 
 
 def part_oid(oid: int, number: int) -> int:

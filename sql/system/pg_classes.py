@@ -17,7 +17,7 @@ from ..entries import (
     View,
 )
 from ..secret_options import shown_options
-from .objects import CLASSES, OWNER, Class, IndexShape, Objects, objects, part_oid
+from .objects import CLASSES, OWNER, SEQUENCE_COLUMNS, Class, IndexShape, Objects, objects, part_oid
 from .opclasses import default_opclass
 from .own import release
 from .pg_types import TYPES
@@ -63,9 +63,6 @@ def _width(found: Class, all_: Objects) -> int:
         return len(SEQUENCE_COLUMNS)
     assert isinstance(found.entry, Relation)
     return sum(not column.hidden for column in found.entry.schema)
-
-
-SEQUENCE_COLUMNS = (("last_value", Type("int8")), ("log_cnt", Type("int8")), ("is_called", Type("bool")))
 
 
 @catalogue(

@@ -50,8 +50,9 @@ def _indexes(system: SystemContext) -> Rows:
 
 
 @catalogue(
-    "pg_sequences", "schemaname sequencename data_type start_value min_value max_value increment_by cycle",
-    sequenceowner=OWNER_NAME, cache_size=1,
+    "pg_sequences",
+    "schemaname sequencename data_type start_value min_value max_value increment_by cycle last_value",
+    live=True, sequenceowner=OWNER_NAME, cache_size=1,
 )  # fmt: skip
 def _sequences(system: SystemContext) -> Rows:
     """Sequences."""
@@ -62,6 +63,7 @@ def _sequences(system: SystemContext) -> Rows:
         yield (
             entry.schema_name, entry.name, Type(entry.type_name).oid, entry.start, entry.minimum,
             entry.maximum, entry.increment, entry.cycle,
+            system.sequences.last(entry) if system.sequences is not None else None,
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ...operators.functions.casts import cast
+from ...storage.errors import FeatureNotSupported
 from ...storage.textform_strings import fit_length
 from ...storage.types import NAMED_OIDS, Type
 from .registry import SystemContext
@@ -15,18 +16,21 @@ if TYPE_CHECKING:
     from ...operators.node import EpochContext
 
 
+def _system(context: EpochContext, type_: Type) -> SystemContext:
+    """Raises FeatureNotSupported in a materialized view: names may change their meaning behind its back."""
+    if not isinstance(context.surroundings, SystemContext):
+        raise FeatureNotSupported(f"a materialized view cannot look up names of type {type_}")
+    return context.surroundings
+
+
 def _read(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
     """The OID of the object each text names."""
-    system = context.surroundings
-    assert isinstance(system, SystemContext)
-    return system.object_oids(target.name, array)
+    return _system(context, target).object_oids(target.name, array)
 
 
 def _write(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
     """The name of the object each OID stands for."""
-    system = context.surroundings
-    assert isinstance(system, SystemContext)
-    text = system.object_texts(source.name, array)
+    text = _system(context, source).object_texts(source.name, array)
     return text if target.name == "text" else fit_length(target, text, explicit)
 
 

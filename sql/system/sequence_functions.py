@@ -13,10 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from ...operators.functions.registry import scalar
+from ...operators.functions.tables import table
 from ...operators.functions.vector import values
 from ...storage import types as t
-from ...storage.errors import NumericOutOfRange, ObjectNotReady, UndefinedTable, WrongObjectType
+from ...storage.errors import (
+    FeatureNotSupported,
+    NumericOutOfRange,
+    ObjectNotReady,
+    UndefinedTable,
+    WrongObjectType,
+)
 from ..entries import Sequence as SequenceEntry
+from .each import catalog_function
+from .objects import SEQUENCE_COLUMNS
 from .registry import SystemContext
 
 if TYPE_CHECKING:
@@ -71,6 +80,32 @@ def last_value(args: Sequence[pa.Array], length: int, context: EpochContext) -> 
     if LAST not in system.drawn:
         raise ObjectNotReady("lastval is not yet defined in this session")
     return pa.repeat(pa.scalar(system.drawn[system.drawn[LAST]], pa.int64()), length)
+
+
+def _last(sequence: SequenceEntry, system: SystemContext) -> int | None:
+    return None if system.sequences is None else system.sequences.last(sequence)
+
+
+@catalog_function("pg_sequence_last_value", (t.REGCLASS,), result=t.INT8, volatility="volatile")
+def _last_value_of(system: SystemContext, oid: int) -> int | None:
+    """The number drawn last from a sequence, by whomever; NULL if none ever was."""
+    return _last(_sequence(oid, system), system)
+
+
+@table("pg_get_sequence_data", (t.REGCLASS,), SEQUENCE_COLUMNS)
+def _sequence_data(
+    args: Sequence[pa.Array], length: int, context: EpochContext
+) -> tuple[pa.Array, list[pa.Array]]:
+    """What a sequence shows when it is read like a table."""
+    system = context.surroundings
+    if not isinstance(system, SystemContext):
+        raise FeatureNotSupported("a materialized view cannot read a sequence")
+    found = [_sequence(oid, system) for oid in args[0].to_pylist()]
+    last = [_last(sequence, system) for sequence in found]
+    values_ = [s.start if number is None else number for s, number in zip(found, last, strict=True)]
+    zeros = pa.array([0] * length, pa.int64())
+    called = pa.array([number is not None for number in last], pa.bool_())
+    return pa.array(range(length), pa.int64()), [pa.array(values_, pa.int64()), zeros, called]
 
 
 def _set_value(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:

@@ -237,6 +237,15 @@ def test_names_of_objects_as_results_and_parameters(connection: psycopg.Connecti
         connection.execute("SELECT 'nothing'::regclass")
 
 
+def test_materialized_views_keep_off_the_catalogue(connection: psycopg.Connection) -> None:
+    for query in ("SELECT relname FROM pg_class", "SELECT a FROM nokey WHERE a IN (SELECT oid FROM pg_type)"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="cannot read system relation"):
+            connection.execute(f"CREATE MATERIALIZED VIEW never AS {query}")
+    connection.execute("CREATE VIEW names AS SELECT relname FROM pg_class WHERE relname = 'nokey'")
+    assert connection.execute("SELECT * FROM names").fetchall() == [("nokey",)]
+    connection.execute("DROP VIEW names")
+
+
 def test_set_config_holds_and_is_told(shared: ServerProcess) -> None:
     with shared.connect() as own:
         assert own.execute("SELECT set_config('TimeZone', 'Asia/Tokyo', false)").fetchall() == [
@@ -266,6 +275,11 @@ def test_sequences(shared: ServerProcess) -> None:
         assert first is not None
         assert own.execute("SELECT currval('fives'), lastval()").fetchone() == (first[0], first[0])
         assert other.execute("SELECT nextval('fives')").fetchone() == (first[0] + 5,)
+        state = own.execute("SELECT last_value, is_called FROM fives").fetchone()
+        assert state == (first[0] + 5, True)
+        assert own.execute("SELECT last_value FROM pg_sequences WHERE sequencename = 'fives'").fetchone() == (
+            state[0],
+        )
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
             other.execute("SELECT currval('orders_id_seq')")
 
