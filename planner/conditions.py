@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..operators.expr import And, Call, Expr, Literal
+from ..operators.expr import And, Call, Cast, Expr, Literal
 from ..operators.functions.aggregates import AGGREGATES, AggregateFunction
 from ..operators.functions.registry import SCALARS
 from ..storage.types import BOOL, Type
@@ -47,6 +47,27 @@ def equality(expr: Expr) -> tuple[Expr, Expr] | None:
     if isinstance(expr, Call) and expr.function.name == "=" and len(expr.args) == 2:
         return expr.args[0], expr.args[1]
     return None
+
+
+_WIDTHS = {"int2": 16, "int4": 32, "int8": 64}
+_ALIKE = frozenset({"text", "varchar", "name"})
+"""Strings whose equality is that of their characters (bpchar ignores blanks at the end)."""
+
+
+def as_equal(expr: Expr, target: Type) -> Expr | None:
+    """`expr` as a `target` such that equality with a `target` means what it meant before, or None.
+
+    PostgreSQL compares integers of different widths, and strings of different types, without a cast.
+    """
+    if expr.type.same(target) and expr.type.arrow == target.arrow:
+        return expr
+    have, want = expr.type.name, target.name
+    if have in _WIDTHS and want in _WIDTHS:
+        if isinstance(expr, Literal) and isinstance(expr.value, int):
+            fits = -(1 << (_WIDTHS[want] - 1)) <= expr.value < 1 << (_WIDTHS[want] - 1)
+            return Literal(expr.value, Type(want)) if fits else None
+        return Cast(expr, Type(want)) if _WIDTHS[have] < _WIDTHS[want] else None
+    return Cast(expr, target) if have in _ALIKE and want in _ALIKE else None
 
 
 def aggregate_function(name: str, args: Sequence[Type]) -> AggregateFunction:

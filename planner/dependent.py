@@ -28,7 +28,7 @@ from ..operators.values import Values
 from ..operators.window import Window
 from ..storage.errors import FeatureNotSupported
 from ..storage.schema import Schema
-from .conditions import all_of, condition_of, conjuncts, equality
+from .conditions import all_of, as_equal, condition_of, conjuncts, equality
 from .rewriting import move_outer, reads_level, replace_expr, replace_node
 
 
@@ -136,8 +136,9 @@ def _bound_by_equalities(node: Filter, domain: Domain) -> list[Expr] | None:
         for one, other in (sides, sides[::-1]):
             if not isinstance(one, OuterColumn) or one.depth != 1 or _reads_outer(other):
                 continue
-            if one.type.arrow == other.type.arrow:
-                found.setdefault(one.index, other)
+            alike = as_equal(other, one.type)
+            if alike is not None:
+                found.setdefault(one.index, alike)
     if any(i not in found for i in domain.positions):
         return None
     return [found[i] for i in domain.positions]

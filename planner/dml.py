@@ -37,7 +37,8 @@ class WriteKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConflictAction:
-    """ON CONFLICT on the primary key. With `update` None: DO NOTHING.
+    """ON CONFLICT. `arbiter` is the constraint that decides: 0 the primary key, n the table's n-th UNIQUE,
+    None any of them. With `update` None: DO NOTHING.
 
     `update` has one expression per column of the table: the whole new row. `update` and `where` are over
     (existing row ++ proposed row); a row whose `where` is not true stays as it is and returns nothing.
@@ -45,6 +46,7 @@ class ConflictAction:
 
     update: tuple[Expr, ...] | None = None
     where: Expr | None = None
+    arbiter: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,6 @@ def substitute_write(write: TableWrite, literals: Mapping[int, Literal]) -> Tabl
     if conflict is not None:
         update = conflict.update and tuple(substitute_expr(expr, literals) for expr in conflict.update)
         where = conflict.where and substitute_expr(conflict.where, literals)
-        conflict = ConflictAction(update, where)
+        conflict = ConflictAction(update, where, conflict.arbiter)
     returning = write.returning and tuple(substitute_expr(expr, literals) for expr in write.returning)
     return replace(write, node=substitute_node(write.node, literals), conflict=conflict, returning=returning)

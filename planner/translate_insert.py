@@ -17,7 +17,6 @@ from ..sql.positions import start_of
 from ..sql.scope import Scope
 from ..storage.errors import (
     DuplicateColumn,
-    FeatureNotSupported,
     InvalidColumnReference,
     SyntaxFault,
     UndefinedColumn,
@@ -184,10 +183,10 @@ def _whole_rows(table: Table, given: Node, positions: Sequence[int], environment
 def _conflict(
     conflict: st.OnConflict, statement: st.Insert, table: Table, environment: Environment
 ) -> ConflictAction:
-    """Raises 42P10 for a target that is not the primary key."""
-    _check_conflict_target(conflict, table)
+    """Raises 42P10 for a target that is no unique constraint."""
+    arbiter = _arbiter(conflict, table)
     if conflict.assignments is None:
-        return ConflictAction()
+        return ConflictAction(arbiter=arbiter)
     width = len(table.schema)
     excluded = table_item(table, "excluded", width)
     scope = Scope((table_item(table, statement.alias), excluded))
@@ -203,22 +202,20 @@ def _conflict(
         refuse_subquery(where, "ON CONFLICT", position_of(conflict.where))
     for expr in row:
         refuse_subquery(expr, "ON CONFLICT", conflict.position)
-    return ConflictAction(tuple(finish(expr, 2 * width) for expr in row), where)
+    return ConflictAction(tuple(finish(expr, 2 * width) for expr in row), where, arbiter)
 
 
-def _check_conflict_target(conflict: st.OnConflict, table: Table) -> None:
+def _arbiter(conflict: st.OnConflict, table: Table) -> int | None:
+    """The constraint that decides (see `ConflictAction`)."""
     if conflict.constraint:
-        if conflict.constraint == table.primary_key_name:
-            return
-        if conflict.constraint not in {unique.name for unique in table.uniques}:
+        names = [table.primary_key_name, *(unique.name for unique in table.uniques)]
+        if conflict.constraint not in names:
             words = f'constraint "{conflict.constraint}" for table "{table.name}" does not exist'
             raise UndefinedObject(words)
-        raise FeatureNotSupported(
-            "ON CONFLICT is supported for the primary key only", position=conflict.position
-        )
+        return names.index(conflict.constraint)
     if not conflict.columns:
         if conflict.assignments is None:
-            return
+            return None
         raise SyntaxFault(
             "ON CONFLICT DO UPDATE requires inference specification or constraint name",
             position=conflict.position,
@@ -228,12 +225,9 @@ def _check_conflict_target(conflict: st.OnConflict, table: Table) -> None:
         if all(column.name != declared.name for declared in table.schema):
             raise UndefinedColumn(f'column "{column.name}" does not exist', position=conflict.position)
     wanted = {column_position(table, column) for column in conflict.columns}
-    if table.primary_key is not None and wanted == set(table.primary_key):
-        return
-    if any(wanted == set(unique.columns) for unique in table.uniques):
-        raise FeatureNotSupported(
-            "ON CONFLICT is supported for the primary key only", position=conflict.position
-        )
+    keys = [set(table.primary_key or ()), *(set(unique.columns) for unique in table.uniques)]
+    if wanted in keys:
+        return keys.index(wanted)
     raise InvalidColumnReference(
         "there is no unique or exclusion constraint matching the ON CONFLICT specification"
     )

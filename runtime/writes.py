@@ -23,6 +23,7 @@ from ..planner.dml import ConflictAction, TableWrite, WriteKind
 from ..sql.entries import Table
 from ..storage.errors import CardinalityViolation, UniqueViolation
 from ..storage.keycode import encode_keys, group_ids
+from .conflicts import existing_rows, first_of_each, rows_without_conflict
 from .constraints import check_rows, key_detail
 
 Positions = npt.NDArray[np.int64]
@@ -202,15 +203,16 @@ def _insert_on_conflict(
     write: TableWrite, action: ConflictAction, columns: Columns, access: TableAccess, context: EpochContext
 ) -> _Batch:
     table = write.table
-    keys = _keys(table, columns)
-    ids, first = group_ids(encode_keys(keys, [table.schema[i].type for i in table.key or ()]))
-    is_first = first[ids] == np.arange(len(ids))
-    existing = access.lookup(keys)
+    if not len(columns[0]):
+        return _Batch(_none(columns), columns, columns, 0)
     if action.update is None:
-        kept = take_all(columns, np.flatnonzero(is_first & (existing < 0)))
+        kept = take_all(columns, rows_without_conflict(table, columns, access, action.arbiter))
+        _refuse_existing_keys(table, kept, access)
         _refuse_duplicates(table, kept, access, replaced=None)
         return _Batch(_none(kept), kept, kept, len(kept[0]))
-    if not is_first.all():
+    assert action.arbiter is not None
+    existing = existing_rows(table, columns, access, action.arbiter)
+    if not first_of_each(table, columns, action.arbiter).all():
         raise CardinalityViolation(
             "ON CONFLICT DO UPDATE command cannot affect row a second time",
             hint="Ensure that no rows proposed for insertion within the same command have duplicate "

@@ -2,7 +2,8 @@
 
 `a = b` and `a IS NOT DISTINCT FROM b`, with `a` over the left row and `b` over the right one, are what keys
 say; a join has either the first kind of key or the second, so the second is taken only where there is
-none of the first. The two sides have the same type already: the binder put in the casts.
+none of the first. Integers of different widths and strings of different types are compared without a cast,
+but as keys both sides must be of one type.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ...operators.expr import ColumnRef, Expr, IsDistinct, columns_of, rewrite_e
 from ...operators.join import Join
 from ...operators.node import Node, rewrite
 from ...sql.catalog import Catalog
-from ..conditions import condition_of, conjuncts, equality
+from ..conditions import as_equal, condition_of, conjuncts, equality
 
 
 def join_keys(node: Node, catalog: Catalog) -> Node:
@@ -49,9 +50,21 @@ def _not_distinct(part: Expr) -> tuple[Expr, Expr] | None:
     return (part.left, part.right) if isinstance(part, IsDistinct) and part.negated else None
 
 
+def _alike(left: Expr, right: Expr) -> tuple[Expr, Expr] | None:
+    """Both sides of an equality in one type, the wider of two integers."""
+    if left.type.same(right.type):
+        return left, right
+    widened = as_equal(left, right.type)
+    if widened is not None:
+        return widened, right
+    widened = as_equal(right, left.type)
+    return None if widened is None else (left, widened)
+
+
 def _sides(pair: tuple[Expr, Expr] | None, width: int) -> tuple[Expr, Expr] | None:
     """(over the left row, over the right row), or None when the two do not part so."""
-    if pair is None or not pair[0].type.same(pair[1].type):
+    pair = pair and _alike(*pair)
+    if pair is None:
         return None
     for a, b in (pair, pair[::-1]):
         left, right = columns_of(a), columns_of(b)
