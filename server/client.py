@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..operators.node import EpochContext
+from ..runtime.published import Published
 from ..runtime.reader import SnapshotReader
 from ..runtime.relations import ReadContext
 from ..runtime.transaction import Transaction
@@ -78,6 +79,8 @@ class Client:
     _changed: dict[str, str] = field(default_factory=dict)
     _cancel: threading.Event = field(default_factory=threading.Event)
     _deadline: float = 0.0
+    _text_settings: tuple[TextSettings, TextSettings] | None = None
+    """The settings' own text settings and those with the catalogue's names."""
 
     # backend.Backend
     @property
@@ -88,7 +91,10 @@ class Client:
 
     @property
     def text_settings(self) -> TextSettings:
-        return replace(self.settings.text_settings(), names=self)
+        plain = self.settings.text_settings()
+        if self._text_settings is None or self._text_settings[0] is not plain:
+            self._text_settings = plain, replace(plain, names=self)
+        return self._text_settings[1]
 
     def parameters(self) -> dict[str, str]:
         return self.settings.reported()
@@ -219,15 +225,22 @@ class Client:
 
         Raises SerializationFailure on a server that is further behind than the session accepts.
         """
-        engine = self.database.engine
-        self.database.check_fresh(self.settings.show("max_staleness"))
+        published = self.published()
         if self.transaction is None:
-            published = engine.published
             return SnapshotReader(published, self.database.connectors, read, published.catalog)
         transaction = self.transaction
         return SnapshotReader(
-            transaction.published, self.database.connectors, read, transaction.catalog, transaction.overlays
+            published, self.database.connectors, read, transaction.catalog, transaction.overlays
         )
+
+    def published(self) -> Published:
+        """The state this session reads, its own writes aside. Raises as `reader` does."""
+        self.database.check_fresh(self.settings.show("max_staleness"))
+        return self.database.engine.published if self.transaction is None else self.transaction.published
+
+    def has_written(self, relation: str) -> bool:
+        """Whether the open transaction has changed this relation."""
+        return self.transaction is not None and relation in self.transaction.overlays
 
     def read_context(self) -> ReadContext:
         """The context expressions are evaluated in now."""

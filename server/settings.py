@@ -14,6 +14,7 @@ import sys
 import zoneinfo
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..sql.system.own import release
 from ..storage.errors import InvalidParameterValue, SqlError, UnknownSetting
@@ -301,25 +302,35 @@ class SessionSettings:
         return {s.name: self.show(s.name) for s in SETTINGS.values() if s.reported}
 
     def text_settings(self) -> TextSettings:
-        return TextSettings(
-            timezone=self.show("timezone"),
-            date_style=self.show("datestyle"),
-            interval_style=self.show("intervalstyle"),
-            bytea_output=self.show("bytea_output"),
-            extra_float_digits=int(self.show("extra_float_digits")),
+        return _text_settings(
+            self.show("timezone"),
+            self.show("datestyle"),
+            self.show("intervalstyle"),
+            self.show("bytea_output"),
+            self.show("extra_float_digits"),
         )
 
     def search_path(self, user: str) -> tuple[str, ...]:
         """The schemas of `search_path` in order, `"$user"` replaced."""
-        words = (word.strip() for word in self.show("search_path").split(","))
-        names = [_identifier(word) for word in words if word]
-        return tuple(user if name == "$user" else name for name in names)
+        return _search_path(self.show("search_path"), user)
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(name, value, description) of every setting, by name."""
         known = {s.name.lower(): s.name for s in SETTINGS.values()} | {k: k for k in self.values}
         for key in sorted(known):
             yield known[key], self.show(key), SETTINGS[key].doc if key in SETTINGS else ""
+
+
+@lru_cache(1000)
+def _text_settings(timezone: str, dates: str, intervals: str, bytes_: str, digits: str) -> TextSettings:
+    return TextSettings(timezone, dates, intervals, bytes_, int(digits))
+
+
+@lru_cache(1000)
+def _search_path(text: str, user: str) -> tuple[str, ...]:
+    words = (word.strip() for word in text.split(","))
+    names = [_identifier(word) for word in words if word]
+    return tuple(user if name == "$user" else name for name in names)
 
 
 def _identifier(word: str) -> str:
