@@ -65,8 +65,9 @@ class _Named:
 
     def table(self, suffix: str, spec: TableSpec) -> StateTable:
         name = self.view if self.view and suffix == VIEW_TABLE else f"{self.prefix}/{suffix}"
-        self.names.append(name)
-        return self.context.table(name, spec)
+        table = self.context.table(name, spec)
+        self.names.append(table.name)
+        return table
 
 
 class Dataflow:
@@ -116,6 +117,33 @@ class Dataflow:
         dropped = self._forget(name)
         self._arrange()
         return dropped
+
+    def adopt(self, name: str, other: Dataflow) -> None:
+        """Takes over the view `name` that is at work in `other`, with its operators and their state.
+
+        Of an operator that both have, this one's stays; its output so far must be the same (both have
+        seen all of their inputs). The tables of the other's are the `surplus`.
+        """
+        taken: dict[str, _Entry] = {}
+        for entry in other._order:
+            mine = self._entries.get(entry.name)
+            if mine is None:
+                mine = replace(entry, inputs=tuple(taken[child.name] for child in entry.inputs), views=[])
+                self._entries[entry.name] = mine
+            if name not in mine.views:
+                mine.views.append(name)
+            taken[entry.name] = mine
+        self._roots[name] = taken[other._roots[name].name]
+        self._arrange()
+
+    def surplus(self, other: Dataflow) -> list[str]:
+        """The tables of operators in `other` that this dataflow has too."""
+        return [t for entry in other._entries.values() if entry.name in self._entries for t in entry.tables]
+
+    @property
+    def stateful(self) -> set[str]:
+        """Fingerprints of the operators that have tables."""
+        return {entry.name for entry in self._entries.values() if entry.tables}
 
     def tables(self, name: str) -> list[str]:
         """The names of all tables the operators of view `name` use."""

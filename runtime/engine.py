@@ -8,6 +8,7 @@ view that was the reason, or answered with the error (I2, I9).
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -15,11 +16,14 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..operators.dataflow import ViewFailure
+from ..operators.node import EpochContext
 from ..planner.define import Definition
 from ..sql.entries import Source, Table
+from ..sql.parse import parse
 from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
@@ -35,6 +39,7 @@ log = logging.getLogger("millpond.engine")
 
 WORKS_PER_EPOCH_MAX = 4096
 SOURCE_POLL_S = 0.05
+FAILURE_REST_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,10 @@ class Engine:
         self._works: deque[Work] = deque()
         self._condition = threading.Condition()
         self._stopping = False
+        self._rest_until = 0.0
+        """After an epoch that failed with no client to tell, sources and jobs wait a little."""
         self._sources: dict[str, ReadAhead] = {}
+        self.jobs = Jobs(state, self._wake)
         self.listeners: list[Callable[[Published], None]] = []
         self.on_fenced: Callable[[], None] = lambda: None
         """Called once another process turns out to have taken over the log; nothing more is committed."""
@@ -66,6 +74,8 @@ class Engine:
     def start(self) -> None:
         for entry in self.state.catalog.of(Source, Table):
             self._open_source(entry)
+        for work in left_jobs(self.state):
+            self.submit(work).add_done_callback(partial(self._forget_failed, work.resumes))
         self._thread.start()
 
     def hand_over(self) -> None:
@@ -76,9 +86,10 @@ class Engine:
         if self._thread.ident is not None:
             self._thread.join()
         self.state.storage.release_log()
+        ending = AdminShutdown("terminating connection due to administrator command")
+        self.jobs.close(ending)
         while self._works:
-            work = self._works.popleft()
-            work.future.set_exception(AdminShutdown("terminating connection due to administrator command"))
+            self._works.popleft().future.set_exception(ending)
 
     def stop(self) -> None:
         """`hand_over`, then checkpoints and closes the storage."""
@@ -129,8 +140,8 @@ class Engine:
     def _wait(self) -> list[Work] | None:
         """The works of the next epoch, possibly none when a source has records; None to stop."""
         with self._condition:
-            while not self._works and not self._stopping and not self._source_ready():
-                self._condition.wait(SOURCE_POLL_S if self._sources else None)
+            while not self._works and not self._stopping and not self._more_to_do():
+                self._condition.wait(SOURCE_POLL_S if self._sources or self.jobs else None)
             if self._stopping:
                 return None
             works: list[Work] = []
@@ -142,6 +153,9 @@ class Engine:
                     break
             return works
 
+    def _more_to_do(self) -> bool:
+        return time.monotonic() >= self._rest_until and (self._source_ready() or self.jobs.ready)
+
     def _source_ready(self) -> bool:
         return any(source.peek() is not None for source in self._sources.values())
 
@@ -152,9 +166,14 @@ class Engine:
             try:
                 self._epoch(works)
                 return
+            except JobFailure as failure:
+                self._end_job(failure.job, failure.cause)
             except ViewFailure as failure:
                 log.error("an operator failed", exc_info=failure)
-                if not self._stall(failure):
+                job = self.jobs.failed(failure)
+                if job is not None:
+                    self._end_job(job, failure.cause)
+                elif not self._stall(failure):
                     self._refuse(works, failure.cause)
                     return
             except Fenced as error:
@@ -169,10 +188,22 @@ class Engine:
                 self._refuse(works, InternalError(f"internal error: {error}"))
                 return
 
+    def _end_job(self, job: Job, error: SqlError) -> None:
+        log.warning('filling materialized view "%s" ended: %s', job.view.name, error.message)
+        self.jobs.end(job, error)
+        self._works.append(CallWork(function=lambda epoch: epoch.forget_view(job.number)))
+
+    def _forget_failed(self, number: int, begun: Future[Any]) -> None:
+        """A job of an earlier process that cannot even begin is not tried again."""
+        error = begun.exception()
+        if error is not None and not isinstance(error, AdminShutdown):
+            log.warning("job %d of the last process cannot go on: %s", number, error)
+            self.submit(CallWork(function=lambda epoch: epoch.forget_view(number)))
+
     def _epoch(self, works: list[Work]) -> None:
-        if not works and not self._source_ready():
+        if not works and not self._more_to_do():
             return
-        epoch = Epoch(self.state, self._now())
+        epoch = Epoch(self.state, self._now(), self.jobs)
         answers: list[tuple[Work, Any, SqlError | None]] = []
         delivered: list[ReadAhead] = []
         try:
@@ -180,17 +211,21 @@ class Engine:
                 answers.append(self._run_one(work, epoch))
             if not any(work.solo for work in works):
                 delivered = self._deliver(epoch)
+            epoch.step()
+            self.jobs.advance(epoch)
             if epoch.changed:
                 epoch.commit()
             else:
                 epoch.abandon()
         except BaseException:
             epoch.abandon()
+            self.jobs.settle(committed=False)
             raise
         for source in delivered:
             source.pop()
         if epoch.changed:
             self._publish(epoch)
+        self.jobs.settle(committed=True)
         self._answer(answers, epoch)
 
     def _run_one(self, work: Work, epoch: Epoch) -> tuple[Work, Any, SqlError | None]:
@@ -233,10 +268,16 @@ class Engine:
         for work, result, error in answers:
             if error is not None:
                 work.future.set_exception(error)
+            elif isinstance(result, Job):
+                if result.work.background:
+                    work.future.set_result((result.definition, 0))
             else:
                 work.future.set_result(result)
 
     def _refuse(self, works: list[Work], error: BaseException) -> None:
+        if not works:
+            log.error("an epoch failed: %s", error)
+            self._rest_until = time.monotonic() + FAILURE_REST_S
         for work in works:
             if not work.future.done():
                 work.future.set_exception(error)
@@ -295,3 +336,21 @@ class Engine:
         """µs since 1970, never going back: a clock set back does not turn time around."""
         self._time_us = max(self._clock_us(), self._time_us + 1)
         return self._time_us
+
+
+def left_jobs(state: State) -> list[DefineWork]:
+    """Jobs that were to go on in the background when the last process ended, to be done from the start."""
+    columns, _ = state.tables[JOBS].scan()
+    works: list[DefineWork] = []
+    for number, text, path in zip(*(column.to_pylist() for column in columns), strict=True):
+        read = ReadContext(EpochContext(state.storage.epoch, 0), tuple(json.loads(path)))
+        works.append(
+            DefineWork(
+                statement=parse(text)[0],
+                search_path=read.search_path,
+                read=read,
+                background=True,
+                resumes=number,
+            )
+        )
+    return works

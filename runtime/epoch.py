@@ -45,8 +45,10 @@ FORGET = b""
 class Epoch:
     """The open epoch of a `State`. Ends with `commit` or `abandon`."""
 
-    def __init__(self, state: State, time_us: int) -> None:
+    def __init__(self, state: State, time_us: int, jobs: Jobs | None = None) -> None:
+        """`jobs`: where a view over much data is left to; without, it is filled here and now."""
         self.state = state
+        self.jobs = jobs
         self.number = state.storage.begin()
         self.errors: list[RowError] = []
         self.context = EpochContext(self.number, time_us, errors=self.errors)
@@ -54,8 +56,10 @@ class Epoch:
         self.changed = False
         self._catalog_before = state.catalog
         self._inputs: defaultdict[str, list[ZSet]] = defaultdict(list)
+        self.changes: defaultdict[str, list[ZSet]] = defaultdict(list)
+        """What changed in each relation so far, for views being filled."""
         self._offsets: dict[str, bytes] = {}
-        self._offsets_before = dict(state.offsets)
+        self.offsets_before = dict(state.offsets)
         self.definitions: list[Definition] = []
         self.touched: set[str] = set()
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
@@ -106,12 +110,11 @@ class Epoch:
 
         Raises SqlError when a new view cannot be filled; the epoch must then be abandoned.
         """
+        refuse_pending(self.state, definition)
         self.changed = True
-        state = self.state
-        if self._relations_before is None:
-            self._relations_before = dict(state.tables), dict(state.stalled)
+        self._remember_relations()
         self._drop_abandoned()
-        self._step()
+        self.step()
         for entry in definition.dropped:
             self._drop(entry)
         self.definitions.append(definition)
@@ -129,6 +132,44 @@ class Epoch:
             elif isinstance(entry, MaterializedView):
                 add_view(self.state, entry, self.context, self._backfill)
                 self.touched.add(entry.id)
+
+    def reserve(self, definition: Definition) -> None:
+        """Takes the OIDs of a definition that will be carried out later. Raises if its names are taken."""
+        refuse_pending(self.state, definition)
+        self.changed = True
+        self.catalog = self.state.catalog = reserved(self.catalog, definition)
+
+    def complete(self, view: MaterializedView, definition: Definition, fill: Fill) -> None:
+        """Puts a view that was filled in earlier epochs, and in this one, in the catalogue.
+
+        The fill's operators are taken over once the epoch is committed. Raises if the name is taken.
+        """
+        state = self.state
+        self._remember_relations()
+        self._drop_abandoned()
+        going = [entry for entry in definition.dropped if self.catalog.by_oid(entry.oid) is not None]
+        for entry in going:
+            self._drop(entry)
+        catalog = self.catalog.without(*(entry.oid for entry in going))
+        catalog.check_free("materialized view", view.schema_name, view.name)
+        if catalog.schema(view.schema_name) is None:
+            raise InvalidSchemaName(f'schema "{view.schema_name}" does not exist')
+        self.catalog = state.catalog = catalog.with_(view)
+        for name in state.dataflow.surplus(fill.dataflow):
+            state.storage.drop(name)
+        state.tables[view.id] = fill.rows
+        self.touched.add(view.id)
+        self.definitions.append(Definition(self.catalog, definition.tag, (view,), tuple(going)))
+
+    def forget_view(self, number: int) -> None:
+        """What is left of a view that was never completed: its row errors, its job."""
+        self.changed = True
+        self._forget_errors(number)
+        forget_job(self.state, number)
+
+    def _remember_relations(self) -> None:
+        if self._relations_before is None:
+            self._relations_before = dict(self.state.tables), dict(self.state.stalled)
 
     def _try_reader(self, entry: object) -> None:
         """Opens the connector once, for its complaints about options and columns."""
@@ -183,7 +224,7 @@ class Epoch:
 
         Raises DiskFull, IoError or whatever an operator raised; then call `abandon`.
         """
-        self._step()
+        self.step()
         self._write_errors()
         self._write_sequences()
         if self.catalog is not self._catalog_before:
@@ -200,13 +241,17 @@ class Epoch:
             for name in self.state.abandoned:
                 self.state.storage.drop(name)
 
-    def _step(self) -> None:
+    def step(self) -> None:
+        """Brings all views up to date with what the epoch has changed so far."""
         if not self._inputs:
             return
         inputs = {name: concat(parts[0].schema, parts) for name, parts in self._inputs.items()}
         self._inputs.clear()
         outputs = self.state.dataflow.step(self.context, inputs)
         self.touched.update(outputs)
+        if self.state.pending:
+            for name, delta in (*inputs.items(), *outputs.items()):
+                self.changes[name].append(delta)
 
     def abandon(self) -> None:
         """Undoes everything since the epoch began."""
@@ -214,7 +259,7 @@ class Epoch:
         if not self._handed_over:
             state.storage.rollback()
         state.catalog = self._catalog_before
-        state.offsets = self._offsets_before
+        state.offsets = self.offsets_before
         if self._relations_before is not None:
             state.tables, state.stalled = self._relations_before
             rebuild_dataflow(state)
@@ -269,6 +314,8 @@ class Epoch:
 
 def _row_texts(rows: ZSet) -> list[str]:
     """Each row as one text, values by PostgreSQL's text forms in parentheses."""
+    if not rows.columns:
+        return ["()"] * len(rows)
     columns = [
         format_text(column.type, values, TextSettings()).to_pylist()
         for column, values in zip(rows.schema, rows.columns, strict=True)

@@ -28,6 +28,7 @@ from .source import Connectors
 CATALOG = "system/catalog"
 ERRORS = "system/errors"
 SEQUENCES = "system/sequences"
+JOBS = "system/jobs"
 
 CATALOG_SPEC = TableSpec(
     Schema.of(oid=INT8, kind=TEXT, schema_name=TEXT, name=TEXT, description=TEXT), key=(0,)
@@ -38,6 +39,19 @@ ERRORS_SPEC = TableSpec(
     indexes=((0,),),
 )
 SEQUENCES_SPEC = TableSpec(Schema.of(oid=INT8, next_value=INT8), key=(0,))
+JOBS_SPEC = TableSpec(Schema.of(number=INT8, statement=TEXT, search_path=TEXT), key=(0,))
+
+ONE_EPOCH_ROWS_MAX = 100_000
+"""A view over more rows is filled in chunks, over several epochs (`jobs.py`)."""
+
+
+@dataclass(slots=True)
+class Pending:
+    """A view being filled, and what must stay as it is meanwhile: OIDs it needs, operators it has."""
+
+    view: MaterializedView
+    needs: frozenset[int]
+    operators: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -55,6 +69,9 @@ class State:
     sequences: Sequences = field(default_factory=lambda: Sequences({}))
     abandoned: list[str] = field(default_factory=list)
     """Operator tables of stalled views, to be dropped by the next epoch: they miss changes from now on."""
+    pending: dict[str, Pending] = field(default_factory=dict)
+    """Views being filled, by relation id."""
+    one_epoch_rows_max: int = ONE_EPOCH_ROWS_MAX
     row_ids: dict[str, int] = field(default_factory=dict)
     """The next hidden row id of each table that has them."""
 

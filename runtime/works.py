@@ -139,6 +139,8 @@ class DefineWork(Work):
     """The job of an earlier process that this one takes the place of."""
 
     def run(self, epoch: Epoch) -> tuple[Definition, int] | Job:
+        if epoch.jobs is not None and epoch.jobs.drop(epoch, self.statement, self.search_path):
+            return Definition(epoch.catalog, "DROP MATERIALIZED VIEW"), 0
         connectors = epoch.state.connectors
         context = DefineContext(
             epoch.catalog,

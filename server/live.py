@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..runtime.engine import Engine
 from ..runtime.state import ERRORS
 from ..sql.entries import MaterializedView, Source, Table
 from .connectors.kafka_offset import Offset
@@ -34,9 +35,9 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
         "errors": partial(_errors, database),
         "tables": partial(_tables, database),
         "server": partial(_server, database),
-    }
         "jobs": partial(_jobs, database),
         "replicas": partial(_replicas, database),
+    }
 
 
 def _sessions(database: Database) -> Rows:
@@ -130,13 +131,21 @@ def _errors(database: Database) -> Rows:
     yield from zip(*(column.to_pylist() for column in columns), weights.tolist(), strict=True)
 
 
-def _server(database: Database) -> Rows:
 def _replicas(database: Database) -> Rows:
     """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs)"""
     if database.cluster is not None:
         yield from database.cluster.rows(database.engine.published.epoch)
 
 
+def _server(database: Database) -> Rows:
     """(started µs, epoch, commit µs)"""
     published = database.engine.published
     yield database.started_us, published.epoch, published.time_us
+
+
+def _jobs(database: Database) -> Rows:
+    """(number, statement, rows fed, rows to feed or None, state) of views being filled"""
+    engine = database.engine
+    for job in engine.jobs.list() if isinstance(engine, Engine) else ():
+        fed, total = (0, None) if job.fill is None else job.fill.progress
+        yield job.number, job.work.statement.text, fed, total, "waiting" if job.fill is None else "running"

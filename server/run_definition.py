@@ -36,7 +36,12 @@ def run_definition(
     refuse_read_only(client, _words(statement))
     read = client.read_context()
     if alone and client.transaction is None:
-        work = DefineWork(statement=statement, search_path=client.search_path, read=read)
+        work = DefineWork(
+            statement=statement,
+            search_path=client.search_path,
+            read=read,
+            background=client.settings.show("background_ddl").lower() in ("true", "on", "1", "yes"),
+        )
         done = client.database.engine.submit(work)
         return then(done, lambda outcome: _answer(*outcome))
     transaction = client.begin(explicit=client.in_block)

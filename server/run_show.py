@@ -15,6 +15,7 @@ from ..storage.errors import FeatureNotSupported, WrongObjectType
 from ..storage.types import TEXT
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, describes, executes
+from .run_jobs import shown_jobs
 from .run_session import text_rows
 
 KINDS: dict[str, type[Entry]] = {
@@ -25,7 +26,7 @@ KINDS: dict[str, type[Entry]] = {
     "sinks": Sink,
     "indexes": Index,
 }
-OTHERS = {"columns": ("Name", "Type", "Nullable", "Key")}
+OTHERS = {"columns": ("Name", "Type", "Nullable", "Key"), "jobs": ("Id", "Statement", "Progress")}
 
 
 def _names(statement: st.ShowObjects) -> tuple[str, ...]:
@@ -51,6 +52,8 @@ def run_show_objects(
     if statement.kind == "schemas":
         names = sorted(entry.name for entry in catalog.of(SchemaEntry))
         return text_rows("SHOW SCHEMAS", ("Name",), [(name,) for name in names])
+    if statement.kind == "jobs":
+        return text_rows("SHOW JOBS", OTHERS["jobs"], shown_jobs(client))
     kind = KINDS.get(statement.kind)
     if kind is None:
         raise FeatureNotSupported(f"SHOW {statement.kind.upper()} is not supported")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from .tablespec import Int64Array, Positions, TableSpec
@@ -48,6 +49,16 @@ class TableSnapshot:
     def weights(self, positions: Positions) -> Int64Array:
         """How often each row is there, 0 where the position is −1."""
         return self._rows.weights(positions)
+
+    @property
+    def limit(self) -> int:
+        """Every row's position is below."""
+        return self._rows.limit
+
+    def positions(self, start: int, stop: int) -> Positions:
+        """Positions of the rows from `start` up to `stop`, ascending."""
+        rows = self._rows
+        return start + np.flatnonzero(rows.died[start : min(stop, rows.limit)] > rows.as_of)
 
     def at(self, epoch: int) -> TableSnapshot:
         """The same rows as of a later epoch that did not touch them."""

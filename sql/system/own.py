@@ -179,18 +179,26 @@ def _moment(micros: object) -> datetime:
 
 
 @_own("jobs", {
-    "pid": (t.INT4, "number of the session, for pg_cancel_backend"),
+    "pid": (t.INT4, "number of the session, for pg_cancel_backend; NULL of a view being filled"),
     "user_name": (t.NAME, "who"),
     "application_name": (t.TEXT, "as the client calls itself"),
     "client_address": (t.TEXT, "where from"),
-    "state": (t.TEXT, "as in pg_stat_activity"),
+    "state": (t.TEXT, "as in pg_stat_activity; of a view being filled: running or waiting"),
     "query": (t.TEXT, "the statement it runs, or ran last"),
     "started": (t.TIMESTAMPTZ, "when that statement began"),
+    "job": (t.INT8, "number of a view being filled, for CANCEL JOBS; NULL of a session"),
+    "rows": (t.INT8, "how many rows of its inputs the view has seen"),
+    "progress": (t.FLOAT8, "which share of them, from 0 to 1; NULL if a source among them has no end"),
 })  # fmt: skip
 def _jobs(system: SystemContext) -> Rows:
-    """Sessions and what they run."""
+    """Sessions and what they run; views that are being filled and how far they are."""
     for pid, user, application, address, state, query, since in system.facts("sessions"):
-        yield pid, user, application, address or None, state, query, _moment(since) if since else None
+        started = _moment(since) if since else None
+        yield pid, user, application, address or None, state, query, started, None, None, None
+    for number, query, fed, total, state in system.facts("jobs"):
+        assert isinstance(fed, int)
+        share = min(fed / total, 1.0) if isinstance(total, int) and total else None
+        yield None, None, None, None, state, query, None, number, fed, share
 
 
 @_own("settings", {

@@ -1,0 +1,343 @@
+"""Views filled over several epochs, while their inputs change and everything else goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from concurrent.futures import Future
+
+import pytest
+
+from millpond.operators.aggregate import _Aggregate
+from millpond.runtime import fill
+from millpond.storage.errors import (
+    DuplicateTable,
+    InternalError,
+    ObjectInUse,
+    QueryCanceled,
+    SqlError,
+    UndefinedTable,
+)
+
+from .local import Local
+
+QUERIES = {
+    "rows": "SELECT id, n, word FROM t",
+    "grouped": "SELECT n, count(*) AS c, sum(id) AS s, min(word) AS w FROM t GROUP BY n",
+    "total": "SELECT count(*) AS c, sum(n) AS s FROM t",
+    "joined": "SELECT t.id, t.n, u.m FROM t JOIN u ON u.n = t.n",
+    "outer": "SELECT t.id, u.m FROM t LEFT JOIN u ON u.n = t.n AND u.m > 3",
+    "missing": "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.n = t.n)",
+    "self": "SELECT a.id, b.id AS other FROM t a JOIN t b ON a.n = b.n WHERE a.id % 7 = 0",
+    "top": "SELECT id, n FROM t ORDER BY n DESC, id LIMIT 5",
+    "ranked": "SELECT id, n, row_number() OVER (PARTITION BY n % 3 ORDER BY n, id) AS r FROM t",
+    "distinct": "SELECT DISTINCT n, m FROM (SELECT n, n % 2 AS m FROM t UNION ALL SELECT n, m FROM u) AS b",
+    "of_bag": "SELECT m, count(*) AS c, max(n) AS x FROM u GROUP BY m",
+    "of_view": "SELECT c, count(*) AS k FROM per_n GROUP BY c",
+    "two_levels": "SELECT u.m, p.c FROM u JOIN per_n p ON p.n = u.n",
+    "scalar": "SELECT id FROM t WHERE n > (SELECT avg(n) FROM t)",
+    "errors": "SELECT id, 100 / (n - 3) AS q FROM t",
+}
+
+
+@pytest.fixture
+def small(local: Local, monkeypatch: pytest.MonkeyPatch) -> Local:
+    """Everything is large here, and chunks have a few rows."""
+    monkeypatch.setattr(fill, "CHUNK_ROWS_FIRST", 9)
+    monkeypatch.setattr(fill, "CHUNK_ROWS_MAX", 9)
+    local.sql("CREATE TABLE t (id int PRIMARY KEY, n int, word text)")
+    local.sql("CREATE TABLE u (n int, m int)")
+    local.sql("CREATE MATERIALIZED VIEW per_n AS SELECT n, count(*) AS c FROM t GROUP BY n")
+    local.sql("INSERT INTO t SELECT i, i % 12, 'w' || i % 5 FROM generate_series(1, 600) AS g(i)")
+    local.sql("INSERT INTO u SELECT i % 17, i % 6 FROM generate_series(1, 150) AS g(i)")
+    local.state.one_epoch_rows_max = 20
+    return local
+
+
+class Changes:
+    """Random DML on `t` and `u`, updates that move keys and rows that leave and return among it."""
+
+    def __init__(self, local: Local, seed: int) -> None:
+        print("seed", seed)
+        self.session = local.connect()
+        self.chance = random.Random(seed)
+
+    def one(self) -> None:
+        c = self.chance
+        at = c.randrange(1, 700)
+        texts = (
+            f"INSERT INTO t VALUES ({at}, {c.randrange(12)}) ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+            f"DELETE FROM t WHERE id BETWEEN {at} AND {at + c.randrange(9)}",
+            f"UPDATE t SET n = n + 1, word = NULL WHERE id % 40 = {at % 40}",
+            f"UPDATE t SET id = id + 1000 WHERE id BETWEEN {at} AND {at + 5}",
+            f"INSERT INTO u VALUES ({c.randrange(17)}, {c.randrange(6)}), ({c.randrange(17)}, NULL)",
+            f"DELETE FROM u WHERE n = {c.randrange(17)} AND m = {c.randrange(6)}",
+            f"UPDATE u SET m = m + 1 WHERE n = {c.randrange(17)}",
+        )
+        with contextlib.suppress(SqlError):
+            self.session.sql(c.choice(texts))
+
+    def until(self, outcome: object) -> int:
+        """Changes until the outcome is there; how many."""
+        assert isinstance(outcome, Future)
+        count = 0
+        while not outcome.done():
+            self.one()
+            count += 1
+        return count
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_view_is_filled_while_its_inputs_change(small: Local, name: str) -> None:
+    query = QUERIES[name]
+    changes = Changes(small, random.randrange(1 << 30))
+    creation = small.session.submit(f"CREATE MATERIALIZED VIEW v AS {query}")
+    count = changes.until(creation)
+    small.session.wait(creation)
+    assert count > 5 or name == "of_view"
+    compared = query if name != "errors" else query + " WHERE n <> 3"
+    small.equal("v", compared)
+    for _ in range(20):
+        changes.one()
+    small.equal("v", compared)
+    small.crash()
+    small.equal("v", compared)
+    small.sql("UPDATE t SET n = n + 2 WHERE id % 3 = 0")
+    small.sql("DELETE FROM u WHERE m = 2")
+    small.equal("v", compared)
+    if name == "errors":
+        wrong = small.sql("SELECT count(*) FROM t WHERE n = 3")
+        assert small.sql("SELECT coalesce(sum(count), 0)::bigint FROM millpond.errors") == wrong
+    used = set(small.state.tables).union(*map(small.state.dataflow.tables, small.state.dataflow.views))
+    assert set(small.state.storage.names()) == used
+
+
+def begun(small: Local, query: str = QUERIES["joined"], name: str = "v") -> Future:
+    """A creation that stands still after its first chunk: the job is asked for no more."""
+    creation = small.connect().submit(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    assert isinstance(creation, Future)
+    return creation
+
+
+@pytest.fixture
+def slow(small: Local, monkeypatch: pytest.MonkeyPatch) -> Local:
+    """Chunks take their time."""
+    real = fill.Fill.feed
+
+    def feed(self: fill.Fill, *arguments: object) -> bool:
+        time.sleep(0.01)
+        return real(self, *arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(fill.Fill, "feed", feed)
+    return small
+
+
+def test_nobody_sees_half_a_view(slow: Local) -> None:
+    creation = begun(slow)
+    seen = 0
+    while not creation.done():
+        try:
+            slow.sql("SELECT count(*) FROM v")
+        except UndefinedTable:
+            seen += 1
+    assert seen > 10
+    creation.result()
+    slow.equal("v", QUERIES["joined"])
+
+
+def test_other_work_goes_on_meanwhile(slow: Local) -> None:
+    creation = begun(slow)
+    slow.sql("CREATE TABLE other (a int PRIMARY KEY)")
+    slow.sql("INSERT INTO other VALUES (1)")
+    slow.sql("CREATE MATERIALIZED VIEW w AS SELECT sum(a) AS s FROM other")
+    assert slow.sql("SELECT s FROM w") == [(1,)]
+    slow.sql("BEGIN")
+    slow.sql("CREATE TABLE another (a int)")
+    slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
+    slow.sql("COMMIT")
+    assert not creation.done()
+    creation.result(30)
+    slow.equal("v", QUERIES["joined"])
+
+
+def test_cancelled_by_its_client(slow: Local) -> None:
+    names = set(slow.state.storage.names())
+    session = slow.connect()
+    creation = session.submit(f"CREATE MATERIALIZED VIEW v AS {QUERIES['errors']}")
+    time.sleep(0.1)
+    session.client.cancel()
+    with pytest.raises(QueryCanceled):
+        session.wait(creation)
+    slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
+    assert set(slow.state.storage.names()) == names
+    assert slow.sql("SELECT count(*) FROM millpond.errors") == [(0,)]
+    slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['joined']}")
+    slow.equal("v", QUERIES["joined"])
+
+
+def test_cancelled_by_cancel_jobs_and_shown_until_then(slow: Local) -> None:
+    creation = begun(slow)
+    time.sleep(0.1)
+    number, name, progress = slow.sql("SELECT job, query, progress FROM millpond.jobs WHERE job IS NOT NULL")[
+        0
+    ]
+    assert name == f"CREATE MATERIALIZED VIEW v AS {QUERIES['joined']}"
+    assert 0 < progress < 1
+    slow.sql(f"CANCEL JOBS {number}")
+    with pytest.raises(QueryCanceled):
+        creation.result(10)
+    assert slow.sql("SELECT job FROM millpond.jobs WHERE job IS NOT NULL") == []
+
+
+def test_a_name_that_is_being_filled_is_taken(slow: Local) -> None:
+    creation = begun(slow)
+    for text in ("CREATE TABLE v (a int)", "CREATE MATERIALIZED VIEW v AS SELECT 1 AS a"):
+        with pytest.raises(DuplicateTable):
+            slow.sql(text)
+    with pytest.raises(DuplicateTable):
+        slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
+    creation.result(30)
+
+
+def test_inputs_stay_while_a_view_is_filled(slow: Local) -> None:
+    creation = begun(slow, QUERIES["two_levels"])
+    for text in ("DROP TABLE u", "DROP TABLE u CASCADE", "DROP MATERIALIZED VIEW per_n",
+                 "ALTER TABLE u ADD COLUMN x int"):  # fmt: skip
+        with pytest.raises(ObjectInUse, match="is being filled"):
+            slow.sql(text)
+    creation.result(30)
+    slow.equal("v", QUERIES["two_levels"])
+
+
+def test_a_view_being_filled_can_be_dropped(slow: Local) -> None:
+    creation = begun(slow)
+    slow.sql("DROP MATERIALIZED VIEW v")
+    with pytest.raises(QueryCanceled):
+        creation.result(10)
+    with pytest.raises(UndefinedTable):
+        slow.sql("DROP MATERIALIZED VIEW v")
+
+
+def test_jobs_are_done_one_after_the_other(slow: Local) -> None:
+    names = list(QUERIES)[:5]
+    creations = [begun(slow, QUERIES[name], f"v_{name}") for name in names]
+    same = [begun(slow, QUERIES["grouped"], f"again_{i}") for i in range(2)]
+    for creation in (*creations, *same):
+        creation.result(60)
+    slow.sql("UPDATE t SET n = n + 1")
+    for name in names:
+        slow.equal(f"v_{name}", QUERIES[name])
+    for i in range(2):
+        slow.equal(f"again_{i}", QUERIES["grouped"])
+    slow.sql("DROP MATERIALIZED VIEW v_grouped")
+    slow.crash()
+    slow.sql("UPDATE t SET n = n + 1")
+    slow.equal("again_1", QUERIES["grouped"])
+
+
+def test_a_small_view_with_an_operator_that_is_being_filled_waits(slow: Local) -> None:
+    slow.state.one_epoch_rows_max = 500
+    creation = begun(slow, QUERIES["grouped"])
+    slow.state.one_epoch_rows_max = 10_000
+    slow.sql(f"CREATE MATERIALIZED VIEW w AS {QUERIES['grouped']}")
+    assert creation.done()
+    slow.sql("UPDATE t SET n = n + 1")
+    slow.equal("v", QUERIES["grouped"])
+    slow.equal("w", QUERIES["grouped"])
+
+
+def test_or_replace_keeps_the_old_view_until_the_new_one_is_complete(slow: Local) -> None:
+    slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['total']}")
+    session = slow.connect()
+    creation = session.submit("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT max(id) AS top FROM t")
+    slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
+    slow.equal("v", QUERIES["total"])
+    session.wait(creation)
+    assert slow.sql("SELECT * FROM v") == [(5000,)]
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+def test_an_end_in_the_middle_leaves_nothing(slow: Local, end: str) -> None:
+    names = set(slow.state.storage.names())
+    creation = begun(slow, QUERIES["errors"])
+    time.sleep(0.1)
+    getattr(slow, end)()
+    with pytest.raises(SqlError):
+        creation.result(0)
+    with pytest.raises(UndefinedTable):
+        slow.sql("SELECT * FROM v")
+    slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
+    assert set(slow.state.storage.names()) == names
+    slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['joined']}")
+    slow.equal("v", QUERIES["joined"])
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+def test_a_background_job_begins_again(slow: Local, end: str) -> None:
+    slow.sql("SET background_ddl = true")
+    slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['joined']}")
+    with pytest.raises(UndefinedTable):
+        slow.sql("SELECT * FROM v")
+    slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
+    time.sleep(0.1)
+    getattr(slow, end)()
+    deadline = time.monotonic() + 30
+    while not slow.sql("SELECT 1 FROM millpond.views WHERE name = 'v'") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    slow.equal("v", QUERIES["joined"])
+    slow.restart()
+    slow.equal("v", QUERIES["joined"])
+    assert slow.sql("SELECT job FROM millpond.jobs WHERE job IS NOT NULL") == []
+
+
+def test_a_failing_view_ends_its_own_job_only(slow: Local) -> None:
+    real, calls = _Aggregate.step, []
+
+    def broken(self: _Aggregate, deltas: list, context: object) -> object:
+        if "sum" in self.schema.names:
+            calls.append(1)
+            if len(calls) > 5:
+                raise RuntimeError("out of luck")
+        return real(self, deltas, context)  # pyright: ignore[reportArgumentType]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Aggregate, "step", broken)
+        with pytest.raises(InternalError, match="out of luck"):
+            slow.sql("CREATE MATERIALIZED VIEW v AS SELECT n, sum(id) AS s FROM t GROUP BY n")
+    slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
+    slow.equal("v", QUERIES["grouped"])
+    slow.equal("per_n", "SELECT n, count(*) FROM t GROUP BY n")
+
+
+def test_a_full_disk_delays_a_fill(slow: Local) -> None:
+    creation = begun(slow)
+    time.sleep(0.05)
+    for _ in range(3):
+        slow.disk.space = 0
+        time.sleep(0.1)
+        slow.disk.space = None
+        slow.sql("UPDATE t SET n = n + 1 WHERE id % 3 = 0")
+    creation.result(60)
+    slow.equal("v", QUERIES["joined"])
+
+
+def test_a_source_is_read_again_in_chunks(small: Local) -> None:
+    small.sql(
+        "CREATE SOURCE bid WITH (connector = 'nexmark', nexmark.table.type = 'Bid', "
+        "nexmark.event.num = '60000', nexmark.min.event.gap.in.ns = '1000')"
+    )
+    while small.sql("SELECT count(*) FROM bid") < [(1000,)]:
+        time.sleep(0.01)
+    query = "SELECT auction % 10 AS a, count(*) AS n, sum(price) AS p FROM bid GROUP BY auction % 10"
+    fill.CHUNK_ROWS_FIRST = fill.CHUNK_ROWS_MAX = 1500
+    small.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    small.equal("v", query)
+    joined = "SELECT t.id, count(*) AS n FROM bid JOIN t ON t.id = bid.auction % 600 GROUP BY t.id"
+    creation = small.session.submit(f"CREATE MATERIALIZED VIEW j AS {joined}")
+    Changes(small, 5).until(creation)
+    small.session.wait(creation)
+    small.equal("j", joined)
+    small.crash()
+    small.equal("v", query)
+    small.equal("j", joined)
