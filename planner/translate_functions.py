@@ -46,8 +46,8 @@ def translate_function_item(item: Ast, environment: Environment, around: Surroun
     if name == "unnest" and len(call.expressions) > 1:
         # Of several arrays: as ROWS FROM (unnest(a), unnest(b), …).
         place = position_of(call)
-        arrays = [(argument,) for argument in binder.bind_all(call.expressions)]
-        function, args = lockstep([table_function(binder, name, list(array), place) for array in arrays])
+        arrays = binder.bind_all(call.expressions)
+        function, args = lockstep([table_function(binder, name, (array,), place) for array in arrays])
         return _table_function(function, args, alias, "", ordinality)
     if name in TABLE_FUNCTIONS or name not in SCALARS:
         function, args = _bound_call(binder, call)
