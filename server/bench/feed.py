@@ -99,6 +99,8 @@ class Feed:
         self.session = LocalSession(self.database)
         self._changed = threading.Condition()
         self._relations: dict[str, str] = {}
+        self.cpu_seconds = 0.0
+        """Processor time of the last `run`, of all threads, those of checkpoints included."""
 
     def __enter__(self) -> Feed:
         return self
@@ -129,12 +131,13 @@ class Feed:
         """Lets the inputs of these relations in (all when none are named); seconds until all is committed."""
         chosen = names or tuple(self._relations)
         wanted = {self._relations[name]: b"%d" % len(self._connector.inputs[name]) for name in chosen}
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         for name in chosen:
             self._connector.gates[name].set()
         with self._changed:
             done = self._changed.wait_for(lambda: self._reached(wanted), SECONDS_MAX)
         elapsed = time.perf_counter() - started
+        self.cpu_seconds = time.process_time() - cpu
         assert done, self.database.engine.source_status()
         stalled = self.database.engine.published.stalled
         assert not stalled, stalled
