@@ -16,7 +16,7 @@ from ...storage.errors import UndefinedColumn, UndefinedTable
 from .. import keywords
 from ..entries import MaterializedView, Relation, Table, View
 from ..entries import Sequence as SequenceEntry
-from .definitions import index_column, index_definition, view_definition
+from .definitions import index_column, index_definition, visible_view_definition
 from .each import catalog_function
 from .names import find_type, function_text, name_parts, relation_oid, relation_text, type_text
 from .objects import CLASSES, objects
@@ -70,7 +70,7 @@ def _index(system: SystemContext, oid: int, column: int = 0, _: object = None) -
 
 def _view_text(system: SystemContext, oid: int) -> str | None:
     entry = system.catalog.by_oid(oid)
-    return view_definition(entry) if isinstance(entry, View | MaterializedView) else None
+    return visible_view_definition(entry, system) if isinstance(entry, View | MaterializedView) else None
 
 
 @catalog_function("pg_get_viewdef", (OD,), (OD, B), (OD, I4), result=TX)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from ...operators.functions.text import quote_ident
+from ..dialect import position_of
 from ..entries import MaterializedView, View
-from .objects import IndexShape
+from ..parse import parse_select
+from .names import is_visible
+from .objects import IndexShape, objects
+from .registry import SystemContext
 
 
 def qualified(schema_name: str, name: str) -> str:
@@ -40,4 +46,29 @@ def index_definition(index: IndexShape) -> str:
 
 def view_definition(view: View | MaterializedView) -> str:
     """The query, as it was written."""
-    return f" {view.query.strip().rstrip(';').rstrip()};"
+    return _closed(view.query)
+
+
+def _closed(query: str) -> str:
+    return f" {query.strip().rstrip(';').rstrip()};"
+
+
+def visible_view_definition(view: View | MaterializedView, system: SystemContext) -> str:
+    """The query with the schema before each relation that could not be found on the search path without."""
+    text = view.query.strip().rstrip(";")
+    if view.search_path == system.search_path:
+        return _closed(text)
+    all_, tree = objects(system.catalog), parse_select(text)
+    hidden = {expression.alias for expression in tree.find_all(exp.CTE)}
+    places: list[tuple[int, str]] = []
+    for table in tree.find_all(exp.Table):
+        name = table.name
+        found = (
+            None if table.args.get("db") or name in hidden else system.catalog.find((name,), view.search_path)
+        )
+        known = all_.by_oid.get(found.oid) if found is not None else None
+        if known is not None and not is_visible(known, system):
+            places.append((position_of(table) - 1, quote_ident(known.schema_name)))
+    for start, schema in sorted(places, reverse=True):
+        text = f"{text[:start]}{schema}.{text[start:]}"
+    return _closed(text)

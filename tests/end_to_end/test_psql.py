@@ -149,6 +149,7 @@ def test_dump_of_the_schema(shared: ServerProcess) -> None:
     assert "id integer DEFAULT nextval('public.orders_id_seq'::regclass) NOT NULL" in text
     assert "FOREIGN KEY (customer_id) REFERENCES public.customers(id);" in text
     assert "CREATE MATERIALIZED VIEW public.per_customer AS" in text
+    assert "SELECT id, name FROM public.customers WHERE balance > 0;" in text
     assert "CREATE EXTENSION" not in text and "millpond.errors" not in text
 
 

@@ -224,6 +224,8 @@ def test_definitions(system: SystemContext) -> None:
     assert call("pg_get_indexdef", system, 20004, 2, True) == "name"
     assert call("pg_get_indexdef", system, 20001).startswith("CREATE UNIQUE INDEX people_pkey")  # pyright: ignore
     assert call("pg_get_viewdef", system, 20006) == " select id from people;"
+    elsewhere = SystemContext(system.catalog, ("app",))
+    assert call("pg_get_viewdef", elsewhere, 20006) == " select id from public.people;"
     oids = {str(row[1]): row[0] for row in rows("pg_constraint", system, "oid", "conname")}
     assert call("pg_get_constraintdef", system, oids["people_id_check"]) == "CHECK ((id > 0))"
     assert call("pg_get_constraintdef", system, oids["people_id_check"], True) == "CHECK (id > 0)"
