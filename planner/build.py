@@ -19,7 +19,7 @@ def materialized(query: Query, catalog: Catalog) -> Materialize:
     """The plan of a materialized view: optimized, and kept by the key its rows have, if any.
 
     Raises FeatureNotSupported when it reads a system relation, because nobody tells of changes of
-    those, and for now(): what a view says must follow from its inputs alone (I4).
+    those, and of now(), because what a view says must follow from its inputs alone (I4).
     """
     replace_node(query.node, _refuse_now)
     node = optimize(query.node, catalog, for_view=True)

@@ -190,6 +190,11 @@ def _drop_column(action: st.DropColumn, table: Table, catalog: Catalog, notices:
         uniques=tuple(replace(u, columns=tuple(moved[i] for i in u.columns)) for u in table.uniques),
         defaults={k: v for k, v in table.defaults.items() if k != action.name.name},
         identities={k: v for k, v in table.identities.items() if k != action.name.name},
+        foreign_keys=tuple(
+            replace(key, columns=tuple(moved[i] for i in key.columns))
+            for key in table.foreign_keys
+            if position not in key.columns
+        ),
     )
 
 

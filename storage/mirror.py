@@ -76,6 +76,12 @@ class Mirror:
             return False
         return store.get(_POSITION) is not None
 
+    @staticmethod
+    def of_another_log(store: Store, identity: bytes) -> bool:
+        """Whether the store holds epochs of a log that is not this one."""
+        stored = store.get(_IDENTITY)
+        return stored is not None and stored != identity and store.get(_POSITION) is not None
+
     def apply(self, stretch: Stretch) -> None:
         """Brings the store to the end of the stretch, not yet durably. Raises OSError."""
         self._store.write(self._opening(stretch))

@@ -55,7 +55,7 @@ def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
 
     Raises StartupError when the log lost epochs that the store, or the log itself, once had.
     """
-    mirror = open_mirror(log.identity, folder, open_store)
+    mirror = open_mirror(log.identity, folder, open_store, new_log=log.end.epoch == 0)
     ahead = max((p for p in (mirror.position, mirror.ahead) if p is not None), default=None)
     if ahead is not None and ahead.epoch > log.end.epoch:
         mirror.close()
@@ -66,12 +66,21 @@ def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
     return replayed(log.reader, log.end, mirror, lambda: open_store(folder, True))
 
 
-def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener) -> Mirror:
-    """The store in `folder` as a mirror of that log, emptied if it is none."""
+def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_log: bool = False) -> Mirror:
+    """The store in `folder` as a mirror of that log, emptied if it is none.
+
+    Raises StartupError when the log is new and the store holds rows of another: they are all there is.
+    """
     try:
         store = open_store(folder, False)
     except StoreUnreadable:
         store = open_store(folder, True)
+    if new_log and Mirror.of_another_log(store, identity):
+        store.close()
+        raise StartupError(
+            f"the log is empty, but the store in {folder} has rows of a log that is not here: say where it is "
+            "with --log, or remove the store to begin anew"
+        )
     if not Mirror.valid(store, identity):
         store.close()
         store = open_store(folder, True)

@@ -353,3 +353,19 @@ def test_kill_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) -> None:
         for name in ("one", "two"):
             assert rows(storage.table(name, KEYED)) == {0: f"last {storage.epoch}", **expected}
         storage.close()
+
+
+def test_a_store_without_its_log_is_not_emptied(tmp_path: Path) -> None:
+    """The store is then all there is of the rows, so nothing is done to it."""
+    storage = Storage.open(tmp_path)
+    table = storage.table("t", TableSpec(Schema.of(a=INT8), (0,)))
+    storage.begin()
+    table.upsert([pa.array([1], pa.int64())])
+    storage.commit({})
+    storage.close()
+    (tmp_path / "log").rename(tmp_path / "elsewhere")
+    with pytest.raises(StartupError, match="rows of a log that is not here"):
+        Storage.open(tmp_path)
+    again = Storage.open(tmp_path, tmp_path / "elsewhere")
+    assert len(again.table("t", TableSpec(Schema.of(a=INT8), (0,)))) == 1
+    again.close()
