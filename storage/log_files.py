@@ -381,6 +381,20 @@ def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int, known
     """
     reader = LogReader(folder, disk)
     mine = claim(folder, disk, _last_writer(reader))
+    try:
+        end, header = _settled_end(folder, disk, reader, known)
+    except LogDamaged:
+        if read_claim(folder, disk) != mine:
+            # Another process goes on writing: what was read is not of one moment.
+            raise Fenced(TAKEN_OVER) from None
+        raise
+    return FileLog(folder, disk, lock, end, header, segment_bytes, mine)
+
+
+def _settled_end(
+    folder: Path, disk: Disk, reader: LogReader, known: Position | None
+) -> tuple[Position, SegmentHeader]:
+    """The end of the log, durable from now on, and the header of its last file."""
     for name in disk.names(folder):
         if name.endswith(".new"):
             with contextlib.suppress(FileNotFoundError):
@@ -397,7 +411,7 @@ def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int, known
     _check_mark(reader, header.identity, end, folder)
     _settle(folder, disk, reader, end)
     remove_covered(disk, folder)
-    return FileLog(folder, disk, lock, end, header, segment_bytes, mine)
+    return end, header
 
 
 def _last_writer(reader: LogReader) -> int:

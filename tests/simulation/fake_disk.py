@@ -228,13 +228,11 @@ class FakeDisk:
 
     def open(self, path: Path, write: bool = False) -> FakeFile:
         self.alive()
-        if path not in self.names_cached:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        return FakeFile(self, self.names_cached[path])
+        return FakeFile(self, self._named(path))
 
     def rename(self, source: Path, target: Path) -> None:
         self.step()
-        inode = self.names_cached[source]
+        inode = self._named(source)
         self._rename(source, None)
         self._rename(target, inode)
 
@@ -242,7 +240,7 @@ class FakeDisk:
         self.step()
         if target in self.names_cached:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        inode = self.names_cached[source]
+        inode = self._named(source)
         self._rename(target, inode)
         self._rename(source, None)
 
@@ -276,6 +274,11 @@ class FakeDisk:
 
     def token(self) -> bytes:
         return self.random.randbytes(16)
+
+    def _named(self, path: Path) -> Inode:
+        if path not in self.names_cached:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return self.names_cached[path]
 
     def _rename(self, path: Path, inode: Inode | None) -> None:
         _name(self.names_cached, path, inode)
