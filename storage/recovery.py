@@ -78,8 +78,8 @@ def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_l
     if new_log and Mirror.of_another_log(store, identity):
         store.close()
         raise StartupError(
-            f"the log is empty, but the store in {folder} has rows of a log that is not here: say where it is "
-            "with --log, or remove the store to begin anew"
+            f"the log is empty, but the store in {folder} has rows of a log that is not here: say where it "
+            "is with --log, or remove the store to begin anew"
         )
     if not Mirror.valid(store, identity):
         store.close()
