@@ -41,8 +41,8 @@ from .config import Config
 from .connectors import CONNECTORS
 from .settings import SessionSettings, milliseconds
 
-_REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_jobs, run_failover, run_query,
-               run_session, run_show, run_transaction, run_write)  # fmt: skip
+_REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_failover, run_jobs,
+               run_query, run_session, run_show, run_transaction, run_write)  # fmt: skip
 """Imported for the functions and executors they register."""
 
 SWITCH_INTERVAL_S = 0.0005
@@ -109,10 +109,12 @@ class Database:
             storage = Storage.open(
                 self.config.data_path,
                 self.config.log_path,
-                limits=StorageLimits(checkpoint_s=self.config.checkpoint_interval_s),
+                limits=storage_limits(self.config),
                 locked=lambda: cluster.start(0),
             )
-        engine = Engine(recover(storage, self.connectors, self.clock_us()), self._limits, self.clock_us)
+        state = recover(storage, self.connectors, self.clock_us())
+        state.one_epoch_rows_max = self.config.fill_rows_min
+        engine = Engine(state, self._limits, self.clock_us)
         if cluster is not None:
             self._lead(engine, storage.writer)
         return engine
@@ -121,8 +123,7 @@ class Database:
         """The engine of a standby, which takes over when the primary is gone."""
         config, cluster = self.config, self.cluster
         assert cluster is not None
-        limits = StorageLimits(checkpoint_s=config.checkpoint_interval_s)
-        follower = Follower.open(config.data_path, config.log_folder, limits=limits)
+        follower = Follower.open(config.data_path, config.log_folder, limits=storage_limits(config))
         candidate = Candidate(config.log_folder, REAL, config.lease_ms / 1000)
         engine = StandbyEngine(follower, self.connectors, self._limits, self.clock_us, candidate)
         engine.refusal_hint, engine.promoted = self.primary_hint, self._promoted
@@ -243,3 +244,13 @@ class Database:
         from .live import live_facts
 
         return live_facts(self, client)
+
+
+def storage_limits(config: Config) -> StorageLimits:
+    """The bounds of log and store that the configuration sets."""
+    return StorageLimits(
+        segment_bytes=config.segment_kb << 10,
+        checkpoint_bytes=config.checkpoint_kb << 10,
+        checkpoint_s=config.checkpoint_interval_s,
+        compact_bytes=config.compact_kb << 10,
+    )

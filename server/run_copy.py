@@ -20,6 +20,7 @@ from ..storage.errors import (
     FeatureNotSupported,
     InsufficientPrivilege,
     InvalidParameterValue,
+    ProgramLimitExceeded,
     SyntaxFault,
     UndefinedColumn,
     WrongObjectType,
@@ -159,10 +160,19 @@ class TableCopy:
     columns: tuple[ResultColumn, ...]
     relation: str
     pieces: list[ZSet] = field(default_factory=list)
+    _bytes: int = 0
+    """What the pieces take; bounded by `copy_mb_max`."""
 
     def write(self, rows: list[pa.Array]) -> None:
         read = self.client.read_context()
         columns = filled_columns(self.table, self.positions, rows, self.client.catalog, read.context)
+        self._bytes += sum(column.nbytes for column in columns)
+        limit = self.client.database.config.copy_mb_max
+        if self._bytes > limit << 20:
+            raise ProgramLimitExceeded(
+                f"COPY FROM of more than {limit} MB at once",
+                hint="Load the file in several parts, or start the server with a larger --copy-mb-max.",
+            )
         self.pieces.append(ZSet.inserts(self.table.schema, columns))
 
     def finish(self) -> Result | Future[Result]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pyarrow as pa
 import pytest
 
+from millpond.server.backend import Result
 from millpond.storage.errors import (
     CardinalityViolation,
     CheckViolation,
     NotNullViolation,
+    ProgramLimitExceeded,
     SerializationFailure,
     SqlError,
     UniqueViolation,
@@ -235,3 +240,18 @@ def test_definitions_and_rows_commit_together(local: Local) -> None:
     local.sql("DROP TABLE t")
     local.sql("ROLLBACK")
     assert local.sql("SELECT n FROM c") == [(2,)]
+
+
+def test_a_copy_takes_bounded_memory(local: Local) -> None:
+    local.sql("CREATE TABLE t (id bigint PRIMARY KEY)")
+    local.database.config = replace(local.database.config, copy_mb_max=1)
+    ids = pa.array(range(100_000), pa.int64())
+    result = local.session.submit("COPY t FROM STDIN")
+    assert isinstance(result, Result) and result.copy_in is not None
+    result.copy_in.write([ids])
+    with pytest.raises(ProgramLimitExceeded, match="COPY FROM of more than 1 MB at once"):
+        result.copy_in.write([ids])
+    result.copy_in.fail("too much")
+    assert local.sql("SELECT count(*) FROM t") == [(0,)]
+    local.session.copy("t", [ids])
+    assert local.sql("SELECT count(*) FROM t") == [(100_000,)]
