@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..storage.errors import SqlError
+from ..storage.errors import OutOfMemory, SqlError
 from ..storage.schema import Column, Schema
 from ..storage.types import INT8
 from .batch import Int64Array, gather, poll, truth
@@ -20,8 +20,20 @@ from .zset import ZSet
 PAIRS_MAX = 1 << 20
 """Candidate pairs held at once, in rows, while a condition thins them out."""
 
-FIRST_PROBES = 4096
+FIRST_PROBES = 16
 """Rows probed at once before it is known how many pairs a row makes."""
+
+JOINED_ROWS_MAX = 1 << 26
+"""Pairs a join may make of one change, or of whole relations, in rows: 1 GiB of their positions."""
+
+
+def refuse_too_many(rows: int) -> None:
+    """Raises OutOfMemory before more pairs than JOINED_ROWS_MAX are made."""
+    if rows > JOINED_ROWS_MAX:
+        raise OutOfMemory(
+            "out of memory", detail=f"A join would give {rows} rows, more than {JOINED_ROWS_MAX}."
+        )
+
 
 Pairs = tuple[Int64Array, Int64Array]
 """Positions among the probing rows, and for each the position of its partner."""

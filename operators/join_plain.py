@@ -10,7 +10,7 @@ import pyarrow as pa
 from .batch import BoolArray, Int64Array, gather, group_rows
 from .join_inner import Output
 from .join_outer import Emission
-from .join_pairs import Condition, Matching, Pairs, rows_taker
+from .join_pairs import Condition, Matching, Pairs, refuse_too_many, rows_taker
 from .join_side import Input
 from .node import EpochContext
 from .zset import ZSet, concat
@@ -32,6 +32,7 @@ class KeyIndex:
 
     def probe(self, start: int, count: int) -> Pairs:
         begin, counts = self.counts(start, count)
+        refuse_too_many(int(counts.sum()))
         probing = np.repeat(np.arange(count), counts)
         shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
         return probing, self.order[np.arange(len(probing)) + shift]
@@ -66,13 +67,16 @@ class PlainJoin:
         index = index_keys(left, self.left, right, self.right)
         matched_left, matched_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
         parts: list[ZSet] = []
+        made = 0
         if self.condition is None and not self.emission.pairs:
             matched_left = index.counts(0, len(left))[1] > 0
         else:
             for probing, partners in self._matching(index, left, right).pairs(len(left), context):
                 matched_left[probing] = True
                 matched_right[partners] = True
+                made += len(probing)
                 if self.emission.pairs:
+                    refuse_too_many(made)
                     parts.append(self._pairs(left, right, probing, partners))
         parts.extend(self._single(left, self.left, matched_left, False))
         parts.extend(self._single(right, self.right, matched_right, True))

@@ -14,7 +14,7 @@ from ..storage.types import INT8, INTEGERS, NUMERIC, Type
 from .batch import BoolArray, Int64Array, any_null
 from .evaluate import evaluate_rows
 from .expr import Cast, ColumnRef, Expr
-from .join_pairs import Condition, Matching, Pairs, rows_taker
+from .join_pairs import Condition, Matching, Pairs, refuse_too_many, rows_taker
 from .node import EpochContext, OpenContext
 from .zset import ZSet
 
@@ -89,6 +89,8 @@ class Input:
     def find(self, keys: Sequence[pa.Array], length: int) -> Pairs:
         """Every stored row with the given keys."""
         assert self.table is not None
+        if not keys:
+            refuse_too_many(len(self.table) * length)
         return self.table.matches(0, keys, self.null_equal, length)
 
     def take(self, positions: Int64Array, columns: Sequence[int] | None = None) -> list[pa.Array]:
