@@ -44,14 +44,18 @@ class Input:
 class Stream:
     """An input as a source: offsets count its rows."""
 
-    input: Input
-    rows_per_batch: int
-    gate: threading.Event
+    connector: BenchConnector
+    name: str
+
+    @property
+    def input(self) -> Input:
+        """As it is now: rows may have been appended."""
+        return self.connector.inputs[self.name]
 
     def poll(self, offset: bytes | None, rows_max: int) -> SourceBatch | None:
         first = int(offset or b"0")
-        count = min(self.rows_per_batch, rows_max, len(self.input) - first)
-        if not self.gate.is_set() or count <= 0:
+        count = min(self.connector.rows_per_batch[self.name], rows_max, len(self.input) - first)
+        if not self.connector.gates[self.name].is_set() or count <= 0:
             return None
         return self._batch(first, count)
 
@@ -83,8 +87,7 @@ class BenchConnector:
         return None
 
     def open(self, schema: Schema, options: Mapping[str, str]) -> Stream:
-        name = options["input"]
-        return Stream(self.inputs[name], self.rows_per_batch[name], self.gates[name])
+        return Stream(self, options["input"])
 
 
 class Feed:
@@ -148,11 +151,8 @@ class Feed:
         before = self._connector.inputs[name]
         columns = tuple(pa.concat_arrays([a, b]) for a, b in zip(before.columns, more.columns, strict=True))
         flags = np.concatenate([_flags(before), _flags(more)])
-        self._connector.inputs[name] = before = Input(columns, flags)
         self._connector.gates[name].clear()
-        source = self.database.engine._sources[self._relations[name]]
-        assert isinstance(source.reader, Stream)
-        source.reader.input = before
+        self._connector.inputs[name] = Input(columns, flags)
 
     def _reached(self, wanted: Mapping[str, bytes]) -> bool:
         offsets = self.database.engine.published.offsets
