@@ -8,6 +8,7 @@ from its inputs; one that no longer binds is stalled with the reason, its rows r
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
@@ -41,32 +42,46 @@ log = logging.getLogger("millpond.recovery")
 SYSTEM_TABLES = {CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC}
 
 
-def recover(storage: Storage, connectors: Connectors, time_us: int) -> State:
-    """The state of the last committed epoch, ready to run."""
+def recover(
+    storage: Storage,
+    connectors: Connectors,
+    time_us: int,
+    before: State | None = None,
+    read_only: bool = False,
+) -> State:
+    """The state of the last committed epoch, ready to run.
+
+    `before`: an earlier state of the same database, whose plans serve again where they are right.
+    `read_only`: nothing can be filled anew (on a standby); views that would have to be are stalled.
+    """
     initial = Catalog.initial(SYSTEM_RELATIONS)
     state = State(storage, connectors, initial, None)  # pyright: ignore[reportArgumentType]
     state.dataflow = Dataflow(state)
     for name, spec in SYSTEM_TABLES.items():
         state.tables[name] = storage.table(name, spec)
-    state.catalog = stored_catalog(state.tables[CATALOG], initial)
+    state.catalog = _catalog(state.tables[CATALOG], initial)
+    if before is not None:
+        # Statements prepared on an earlier catalogue know by the version that it is another one.
+        state.catalog = replace(state.catalog, version=before.catalog.version + 1)
+        state.plans = before.plans
     state.offsets = dict(storage.sources)
-    state.sequences = stored_sequences(state.tables[SEQUENCES])
+    state.sequences = _sequences(state.tables[SEQUENCES])
     for source in state.catalog.of(Source):
         if isinstance(source, Source) and source.stored:
             state.tables[source.id] = storage.table(source.id, table_spec(source))
     for table in state.catalog.of(Table):
         assert isinstance(table, Table)
         state.tables[table.id] = stored = storage.table(table.id, table_spec(table))
-        if table.has_row_id:
+        if table.has_row_id and not read_only:
             state.row_ids[table.id] = highest_row_id(stored)
     for view in state.catalog.of(MaterializedView):
         assert isinstance(view, MaterializedView)
-        recover_view(state, view, time_us)
-    state.abandoned.extend(left_over(state))
+        _recover_view(state, view, time_us, read_only)
+    state.abandoned.extend(_left_over(state))
     return state
 
 
-def left_over(state: State) -> list[str]:
+def _left_over(state: State) -> list[str]:
     """Tables nothing uses: of views that could not be taken up, or were being filled when all ended.
 
     They miss the changes from now on, so nothing may find them later.
@@ -75,22 +90,22 @@ def left_over(state: State) -> list[str]:
     return [name for name in state.storage.names() if name not in used]
 
 
-def stored_catalog(table: StateTable, initial: Catalog) -> Catalog:
+def _catalog(table: StateTable, initial: Catalog) -> Catalog:
     """The catalogue in the system's table, `initial` while nothing was ever created."""
     columns, _ = table.scan()
     rows = [CatalogRow(*row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
     return from_rows(rows, SYSTEM_RELATIONS) if rows else initial
 
 
-def stored_sequences(table: StateTable) -> Sequences:
+def _sequences(table: StateTable) -> Sequences:
     """The counters as of the last commit."""
     columns, _ = table.scan()
     return Sequences(dict(zip(columns[0].to_pylist(), columns[1].to_pylist(), strict=True)))
 
 
-def recover_view(state: State, view: MaterializedView, time_us: int) -> None:
+def _recover_view(state: State, view: MaterializedView, time_us: int, read_only: bool) -> None:
     """Puts a view to work over its stored state; fills it anew, or stalls it, if that cannot be."""
-    below = stalled_below(state, view)
+    below = _stalled_below(state, view)
     if below is not None:
         _stall(state, view, f'it reads "{below.name}", which is stalled: {state.stalled[below.id]}')
         return
@@ -102,16 +117,21 @@ def recover_view(state: State, view: MaterializedView, time_us: int) -> None:
         _stall(state, view, error.message)
         return
     missing = set(state.dataflow.tables(view.id)) - known
-    if missing or state.storage.stale - stale_before:
+    if not missing and not state.storage.stale - stale_before:
+        return
+    if read_only:
+        _ = state.dataflow.remove(view.id)
+        _stall(state, view, "the primary does not keep it up to date")
+    else:
         _refill(state, view, time_us)
 
 
-def stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
+def _stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
     """A stalled view that `view` reads, itself or through plain views."""
     for oid in sorted(view.dependencies):
         entry = state.catalog.by_oid(oid)
         if isinstance(entry, View):
-            entry = stalled_below(state, entry)
+            entry = _stalled_below(state, entry)
         if entry is not None and entry.id in state.stalled:
             return entry
     return None

@@ -13,35 +13,21 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, cast
 
-from ..operators.dataflow import Dataflow
-from ..operators.node import EpochContext, Node
-from ..planner.build import view_plan
-from ..sql.catalog import Catalog
-from ..sql.entries import Entry, MaterializedView, Sequence, Source, Table
-from ..sql.system import SYSTEM_RELATIONS
+from ..sql.entries import Sequence
 from ..storage.candidate import Candidate
 from ..storage.commit import Storage
 from ..storage.disk import DiskLock
 from ..storage.errors import AdminShutdown, ReadOnlyTransaction, SqlError, StartupError
 from ..storage.log import LogDamaged, LogTruncated
 from ..storage.standby import Advance, Follower, Lag
-from ..storage.table import TableSpec
 from .engine import Engine, EngineLimits
 from .published import Published
-from .recovery import (
-    SYSTEM_TABLES,
-    left_over,
-    recover_view,
-    stalled_below,
-    stored_catalog,
-    stored_sequences,
-)
+from .recovery import recover
 from .sequences import Sequences
 from .source import Connectors, SourceReader
-from .state import CATALOG, SEQUENCES, State, highest_row_id, table_spec
+from .state import CATALOG, State
 from .works import BarrierWork, Work
 
 log = logging.getLogger("millpond.standby")
@@ -56,9 +42,6 @@ DAMAGED_RETRIES = 200
 """Looks at a log that seems damaged (it may be in the middle of being compacted) before giving up."""
 
 READ_ONLY = "cannot execute {} in a read-only transaction"
-
-Plans = dict[int, tuple[tuple[Entry, ...], Node]]
-"""By a view's OID: its entry with all that it depends on, and the plan made from them."""
 
 
 class ReadOnlySequences(Sequences):
@@ -96,14 +79,13 @@ class StandbyEngine:
         self._connectors = connectors
         self._clock_us = clock_us
         self._candidate = candidate
-        self._plans: Plans = {}
         self._waiting: list[tuple[int, Future[Any]]] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="standby", daemon=True)
         self._took_over = False
         _ = follower.catch_up()
-        self.state = self._wire(Catalog.initial(SYSTEM_RELATIONS))
+        self.state = self._wire(None)
         self.published = self.state.publish(follower.epoch, clock_us(), None, ())
 
     @property
@@ -147,6 +129,10 @@ class StandbyEngine:
     def source_status(self) -> dict[str, str]:
         return {}
 
+    def sink_status(self) -> dict[str, str]:
+        """None: sinks are written by the primary."""
+        return {}
+
     def source_readers(self) -> dict[str, SourceReader]:
         """None: a standby reads no source, its rows and offsets come with the log."""
         return {}
@@ -183,7 +169,7 @@ class StandbyEngine:
         """Publishes the state the follower has reached."""
         follower, touched = self._follower, advance.tables
         if advance.reshaped or CATALOG in touched:
-            self.state = self._wire(self.state.catalog)
+            self.state = self._wire(self.state)
             before = None
         else:
             before = self.published
@@ -197,49 +183,13 @@ class StandbyEngine:
         for _, future in done:
             future.set_result(None)
 
-    def _wire(self, before: Catalog) -> State:
-        """The state of the follower's epoch: catalogue, tables, and views with all their tables."""
-        follower = self._follower
+    def _wire(self, before: State | None) -> State:
+        """The state of the follower's epoch, of which every operator has asked for its tables."""
         # A follower is to its readers what a storage is; nobody writes through this state.
-        state = State(cast(Storage, follower), self._connectors, before, cast(Dataflow, None))
-        state.dataflow = Dataflow(state)
-        for name, spec in SYSTEM_TABLES.items():
-            state.tables[name] = follower.table(name, spec)
-        initial = Catalog.initial(SYSTEM_RELATIONS)
-        # A catalogue of its own version: plans are kept by it.
-        state.catalog = replace(stored_catalog(state.tables[CATALOG], initial), version=before.version + 1)
-        state.offsets = dict(follower.sources)
+        storage = cast(Storage, self._follower)
+        state = recover(storage, self._connectors, self._clock_us(), before, read_only=True)
         state.sequences = ReadOnlySequences({})
-        for relation in state.catalog.of(Table, Source):
-            if isinstance(relation, Table) or (isinstance(relation, Source) and relation.stored):
-                state.tables[relation.id] = follower.table(relation.id, table_spec(relation))
-        known, self._plans = self._plans, {}
-        for view in state.catalog.of(MaterializedView):
-            assert isinstance(view, MaterializedView)
-            self._open_view(state, view, known)
         return state
-
-    def _open_view(self, state: State, view: MaterializedView, known: Plans) -> None:
-        """Opens the operators of a view, which asks the follower for their tables."""
-        below = stalled_below(state, view)
-        if below is not None:
-            self._stall(state, view, f'it reads "{below.name}", which is stalled: {state.stalled[below.id]}')
-            return
-        stale = set(self._follower.stale)
-        try:
-            plan = self._plans[view.oid] = _plan(state.catalog, view, known)
-            state.dataflow.add(view.id, plan[1], None, EpochContext(self._follower.epoch, 0, errors=[]))
-        except SqlError as error:
-            self._stall(state, view, error.message)
-            return
-        if self._follower.stale - stale:
-            _ = state.dataflow.remove(view.id)
-            self._stall(state, view, "the primary does not keep it up to date")
-
-    def _stall(self, state: State, view: MaterializedView, reason: str) -> None:
-        state.stalled[view.id] = reason
-        if view.id in state.storage.names():
-            state.tables[view.id] = state.storage.table(view.id, TableSpec(view.schema, view.key))
 
     # Taking over.
     def _take_over(self, lock: DiskLock) -> bool:
@@ -250,7 +200,10 @@ class StandbyEngine:
             self._took_over = True
             self.claimed(changelog.writer)
             self._show(advance)
-            engine = self._engine(self._follower.become(changelog))
+            storage = self._follower.become(changelog)
+            # Operators are opened anew, over the tables that are there, and see them as they are.
+            self.state = recover(storage, self._connectors, self._clock_us(), self.state)
+            engine = Engine(self.state, self.limits, self._clock_us)
         except StartupError as error:
             self.failed(str(error))
             return True
@@ -263,46 +216,3 @@ class StandbyEngine:
         log.warning("took over as primary at epoch %d, in %.0f ms", engine.state.storage.epoch, took)
         self.promoted(engine)
         return True
-
-    def _engine(self, storage: Storage) -> Engine:
-        """An engine over the same tables. Operators are opened anew, to see the tables as they are."""
-        state = self.state
-        state.storage = storage
-        for name, spec in SYSTEM_TABLES.items():
-            state.tables[name] = storage.table(name, spec)
-        state.sequences = stored_sequences(state.tables[SEQUENCES])
-        for table in state.catalog.of(Table):
-            assert isinstance(table, Table)
-            if table.has_row_id:
-                state.row_ids[table.id] = highest_row_id(state.tables[table.id])
-        stalled, state.stalled = state.stalled, {}
-        state.dataflow = Dataflow(state)
-        context = EpochContext(storage.epoch, 0, errors=[])
-        for view in state.catalog.of(MaterializedView):
-            assert isinstance(view, MaterializedView)
-            if view.id in stalled:
-                recover_view(state, view, self._clock_us())
-            else:
-                state.dataflow.add(view.id, self._plans[view.oid][1], None, context)
-        state.abandoned.extend(left_over(state))
-        return Engine(state, self.limits, self._clock_us)
-
-
-def _plan(catalog: Catalog, view: MaterializedView, known: Plans) -> tuple[tuple[Entry, ...], Node]:
-    """Planning takes milliseconds: only done again when the view, or what it depends on, has changed."""
-    entries = _closure(catalog, view)
-    before = known.get(view.oid)
-    return before if before is not None and before[0] == entries else (entries, view_plan(view, catalog))
-
-
-def _closure(catalog: Catalog, view: MaterializedView) -> tuple[Entry, ...]:
-    """The view and everything it depends on, by OID."""
-    found: dict[int, Entry] = {}
-    waiting = [view.oid]
-    while waiting:
-        oid = waiting.pop()
-        entry = catalog.by_oid(oid)
-        if entry is not None and oid not in found:
-            found[oid] = entry
-            waiting.extend(entry.dependencies)
-    return tuple(found[oid] for oid in sorted(found))

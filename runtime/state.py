@@ -20,6 +20,7 @@ from ..storage.commit import Storage
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8, TEXT
+from .plans import Plans
 from .published import Published
 from .relations import ReadContext, key_values, relation_rows
 from .sequences import Sequences
@@ -72,6 +73,7 @@ class State:
     pending: dict[str, Pending] = field(default_factory=dict)
     """Views being filled, by relation id."""
     one_epoch_rows_max: int = ONE_EPOCH_ROWS_MAX
+    plans: Plans = field(default_factory=dict)
     row_ids: dict[str, int] = field(default_factory=dict)
     """The next hidden row id of each table that has them."""
 

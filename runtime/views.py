@@ -8,8 +8,8 @@ from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
-from ..planner.build import view_plan
 from ..sql.entries import MaterializedView
+from .plans import planned
 from .state import State
 
 
@@ -20,7 +20,7 @@ def add_view(
     backfill: Callable[[Scan], ZSet] | None,
 ) -> None:
     """Puts a view to work. `backfill` gives its inputs' whole content; None if its state is there."""
-    state.dataflow.add(view.id, view_plan(view, state.catalog), backfill, context)
+    state.dataflow.add(view.id, planned(view, state.catalog, state.plans), backfill, context)
 
 
 def rebuild_dataflow(state: State) -> None:

@@ -208,7 +208,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.disk = SharedDisk(self.random)
-        self.disk.sync_failure = self.random.choice((0.0, 0.0, 0.02))
+        self.disk.sync_failure = self.random.choice((0.0, 0.02, 0.2))
         self.back = threading.Semaphore(0)
         self.steps = 0
         self.now = 0.0
