@@ -4,6 +4,8 @@ CREATE TABLE b (id int PRIMARY KEY, a_id int, w text)
 
 CREATE TABLE c (id int PRIMARY KEY, b_id int, x int)
 
+CREATE TABLE d (id bigint PRIMARY KEY, v text)
+
 SELECT v FROM a WHERE id = 5
 ----
 -- translation
@@ -32,3 +34,13 @@ Project v
 Project v
   -> Filter (k > 1)
     -> Key Lookup a by (id) = (5) (id, k, v)
+
+SELECT v FROM d WHERE id = 5
+----
+-- translation
+Project v
+  -> Filter (id = 5)
+    -> Scan d
+-- key_lookup
+Project v
+  -> Key Lookup d by (id) = (5)
