@@ -22,7 +22,7 @@ from typing import Any
 from ..operators.dataflow import ViewFailure
 from ..operators.node import EpochContext
 from ..planner.define import Definition
-from ..sql.entries import Source, Table
+from ..sql.entries import Sink, Source, Table
 from ..sql.parse import parse
 from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
@@ -31,6 +31,8 @@ from .epoch import Epoch
 from .jobs import Job, JobFailure, Jobs
 from .published import Published
 from .relations import ReadContext, has_connector, open_reader
+from .sink import SinkRunner, open_writer, outbox_name
+from .sinks import trim_sink
 from .source import ReadAhead, SourceReader
 from .state import JOBS, State
 from .works import CallWork, DefineWork, Work
@@ -64,6 +66,7 @@ class Engine:
         self._rest_until = 0.0
         """After an epoch that failed with no client to tell, sources and jobs wait a little."""
         self._sources: dict[str, ReadAhead] = {}
+        self._sinks: dict[str, SinkRunner] = {}
         self.jobs = Jobs(state, self._wake)
         self.listeners: list[Callable[[Published], None]] = []
         self.on_fenced: Callable[[], None] = lambda: None
@@ -74,6 +77,8 @@ class Engine:
     def start(self) -> None:
         for entry in self.state.catalog.of(Source, Table):
             self._open_source(entry)
+        for entry in self.state.catalog.of(Sink):
+            self._open_sink(entry)
         for work in left_jobs(self.state):
             self.submit(work).add_done_callback(partial(self._forget_failed, work.resumes))
         self._thread.start()
@@ -96,6 +101,8 @@ class Engine:
         self.hand_over()
         for source in self._sources.values():
             source.close()
+        for sink in self._sinks.values():
+            sink.close()
         self.state.storage.close()
 
     def submit(self, work: Work) -> Future[Any]:
@@ -120,6 +127,10 @@ class Engine:
     def source_status(self) -> dict[str, str]:
         """Why each stalled source is stalled, by relation id."""
         return {name: s.failure for name, s in list(self._sources.items()) if s.failure}
+
+    def sink_status(self) -> dict[str, str]:
+        """Why each stalled sink is stalled, by its id."""
+        return {name: s.failure for name, s in list(self._sinks.items()) if s.failure}
 
     def source_readers(self) -> dict[str, SourceReader]:
         """The readers at work, by relation id."""
@@ -261,6 +272,9 @@ class Engine:
         )
         for listener in self.listeners:
             listener(self.published)
+        for sink in self._sinks.values():
+            if outbox_name(sink.sink) in epoch.touched:
+                sink.wake()
 
     def _answer(self, answers: list[tuple[Work, Any, SqlError | None]], epoch: Epoch) -> None:
         for definition in epoch.definitions:
@@ -303,7 +317,7 @@ class Engine:
     def _follow_definition(self, definition: Definition) -> None:
         """Sources that came begin to be read, those that went are closed."""
         for entry in definition.dropped:
-            source = self._sources.pop(entry.id, None)
+            source = self._sources.pop(entry.id, None) or self._sinks.pop(entry.id, None)
             if source is not None:
                 source.close()
         for entry in definition.reset:
@@ -314,6 +328,7 @@ class Engine:
         for entry in definition.created:
             if entry.id not in self._sources:
                 self._open_source(entry)
+            self._open_sink(entry)
 
     def _open_source(self, entry: object) -> None:
         if not has_connector(entry):
@@ -327,6 +342,22 @@ class Engine:
             return
         offset = self.state.offsets.get(entry.id)
         self._sources[entry.id] = ReadAhead(entry, reader, offset, self.limits.epoch_rows_max, self._wake)
+
+    def _open_sink(self, entry: object) -> None:
+        if not isinstance(entry, Sink) or entry.into_oid or entry.id in self._sinks:
+            return
+        name = outbox_name(entry)
+        self._sinks[entry.id] = SinkRunner(
+            entry,
+            partial(open_writer, entry, self.state.connectors),
+            lambda: self.published.tables.get(name),
+            lambda sent: self._sent(entry, sent),
+        )
+
+    def _sent(self, sink: Sink, sent: int) -> None:
+        """Called by a sink's thread: what is out leaves the outbox."""
+        self.state.sent[sink.id] = sent
+        self.submit(CallWork(function=lambda epoch: trim_sink(epoch, sink)))
 
     def _wake(self) -> None:
         with self._condition:

@@ -25,13 +25,14 @@ from ..planner.define import Definition
 from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
-from ..sql.entries import MaterializedView, Source, Table
-from ..storage.errors import InvalidSchemaName
+from ..sql.entries import MaterializedView, Sink, Source, Table
+from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
 from .fill import Fill
 from .jobs import Jobs, forget_job, refuse_pending, reserved
 from .relations import ReadContext, has_connector, open_reader, reset_offset
+from .sinks import ROUNDS_MAX, add_sink, deliver_to_sink, drop_sink
 from .source import SourceBatch, SourceError
 from .state import CATALOG, ERRORS, SEQUENCES, State, table_spec
 from .upsert import upsert_changes
@@ -60,6 +61,8 @@ class Epoch:
         """What changed in each relation so far, for views being filled."""
         self._offsets: dict[str, bytes] = {}
         self.offsets_before = dict(state.offsets)
+        self.outbox_rows: dict[str, int] = {}
+        """Rows this epoch has put into each outbox."""
         self.definitions: list[Definition] = []
         self.touched: set[str] = set()
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
@@ -99,6 +102,10 @@ class Epoch:
         if len(weights):
             self._change(entry, columns, weights)
 
+    def apply(self, table: Table, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
+        """Changes rows of a table; the views follow with the next step."""
+        self._change(table, columns, weights)
+
     def _change(self, table: Table | Source, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
         self.state.tables[table.id].apply(columns, weights)
         self._inputs[table.id].append(ZSet(table.schema, tuple(columns), weights))
@@ -132,6 +139,8 @@ class Epoch:
             elif isinstance(entry, MaterializedView):
                 add_view(self.state, entry, self.context, self._backfill)
                 self.touched.add(entry.id)
+            elif isinstance(entry, Sink):
+                deliver_to_sink(self, entry, add_sink(self.state, entry, self.context, self._backfill))
 
     def reserve(self, definition: Definition) -> None:
         """Takes the OIDs of a definition that will be carried out later. Raises if its names are taken."""
@@ -192,6 +201,9 @@ class Epoch:
             for name in self._tables_of(entry):
                 state.storage.drop(name)
             self._forget_errors(entry.oid)
+        elif isinstance(entry, Sink):
+            for name in drop_sink(state, entry):
+                state.storage.drop(name)
         elif isinstance(entry, Table) or (isinstance(entry, Source) and entry.stored):
             state.storage.drop(entry.id)
         if isinstance(entry, Table | Source) and entry.id in state.offsets:
@@ -243,15 +255,22 @@ class Epoch:
 
     def step(self) -> None:
         """Brings all views up to date with what the epoch has changed so far."""
-        if not self._inputs:
-            return
-        inputs = {name: concat(parts[0].schema, parts) for name, parts in self._inputs.items()}
-        self._inputs.clear()
-        outputs = self.state.dataflow.step(self.context, inputs)
-        self.touched.update(outputs)
-        if self.state.pending:
-            for name, delta in (*inputs.items(), *outputs.items()):
-                self.changes[name].append(delta)
+        rounds = 0
+        while self._inputs:
+            rounds += 1
+            if rounds > ROUNDS_MAX:
+                raise ProgramLimitExceeded("tables feed each other through sinks without end")
+            inputs = {name: concat(parts[0].schema, parts) for name, parts in self._inputs.items()}
+            self._inputs.clear()
+            outputs = self.state.dataflow.step(self.context, inputs)
+            self.touched.update(outputs)
+            if self.state.pending:
+                for name, delta in (*inputs.items(), *outputs.items()):
+                    self.changes[name].append(delta)
+            for name, delta in outputs.items():
+                entry = self.catalog.by_id(name)
+                if isinstance(entry, Sink):
+                    deliver_to_sink(self, entry, delta)
 
     def abandon(self) -> None:
         """Undoes everything since the epoch began."""

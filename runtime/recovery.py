@@ -14,13 +14,14 @@ from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import CatalogRow, from_rows
-from ..sql.entries import Entry, MaterializedView, Source, Table, View
+from ..sql.entries import Entry, MaterializedView, Sink, Source, Table, View
 from ..sql.system import SYSTEM_RELATIONS
 from ..storage.commit import Storage
 from ..storage.errors import SqlError
 from ..storage.table import StateTable, TableSpec
 from .epoch import Epoch
 from .sequences import Sequences
+from .sinks import add_sink
 from .source import Connectors
 from .state import (
     CATALOG,
@@ -77,8 +78,25 @@ def recover(
     for view in state.catalog.of(MaterializedView):
         assert isinstance(view, MaterializedView)
         _recover_view(state, view, time_us, read_only)
+    for sink in state.catalog.of(Sink):
+        assert isinstance(sink, Sink)
+        recover_sink(state, sink, time_us)
     state.abandoned.extend(_left_over(state))
     return state
+
+
+def recover_sink(state: State, sink: Sink, time_us: int) -> None:
+    """Puts a sink to work over its stored state. One that was cut off from its inputs stays stalled: what
+    changed meanwhile is known to nobody."""
+    known = set(state.storage.names())
+    try:
+        add_sink(state, sink, EpochContext(state.storage.epoch, time_us, errors=[]), None)
+    except SqlError as error:
+        state.stalled[sink.id] = error.message
+        return
+    if set(state.dataflow.tables(sink.id)) - known:
+        state.abandoned.extend(state.dataflow.remove(sink.id))
+        state.stalled[sink.id] = "it has missed changes of its inputs: drop and create it again"
 
 
 def _left_over(state: State) -> list[str]:

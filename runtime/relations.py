@@ -19,11 +19,12 @@ from ..operators.scan import Scan
 from ..operators.zset import ZSet, concat
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
-from ..sql.entries import Entry, Relation, Source, SystemRelation, Table
+from ..sql.entries import Entry, Relation, Sink, Source, SystemRelation, Table
 from ..sql.system import SystemContext, system_rows
 from ..sql.system.registry import Rows
 from ..storage.errors import FeatureNotSupported
 from ..storage.schema import Schema
+from .sink import WritingConnector
 from .source import Connectors, Resettable, SourceReader
 
 
@@ -102,6 +103,11 @@ def relation_options(entry: Source | Table) -> dict[str, str]:
 
 def check_connector(entry: Entry, connectors: Connectors) -> None:
     """Raises SqlError when the connector cannot make the columns of a new relation."""
+    if isinstance(entry, Sink):
+        writing = connectors.find(entry.options["connector"])
+        if not isinstance(writing, WritingConnector):
+            raise FeatureNotSupported(f'connector "{writing.name}" has no sinks')
+        writing.check_sink(entry)
     if has_connector(entry):
         assert isinstance(entry, Source | Table)
         options = relation_options(entry)

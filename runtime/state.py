@@ -67,6 +67,8 @@ class State:
     """By relation id: rows of tables and materialized views, and the system's own stores."""
     offsets: dict[str, bytes] = field(default_factory=dict)
     stalled: dict[str, str] = field(default_factory=dict)
+    sent: dict[str, int] = field(default_factory=dict)
+    """By sink id the number of the last change that is out; written by the sinks' threads."""
     sequences: Sequences = field(default_factory=lambda: Sequences({}))
     abandoned: list[str] = field(default_factory=list)
     """Operator tables of stalled views, to be dropped by the next epoch: they miss changes from now on."""

@@ -8,8 +8,9 @@ from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
-from ..sql.entries import MaterializedView
+from ..sql.entries import MaterializedView, Sink
 from .plans import planned
+from .sinks import add_sink
 from .state import State
 
 
@@ -34,3 +35,6 @@ def rebuild_dataflow(state: State) -> None:
         assert isinstance(view, MaterializedView)
         if view.id not in state.stalled:
             add_view(state, view, context, None)
+    for sink in state.catalog.of(Sink):
+        if isinstance(sink, Sink) and sink.id not in state.stalled:
+            add_sink(state, sink, context, None)

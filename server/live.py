@@ -10,8 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..runtime.engine import Engine
+from ..runtime.sink import outbox_name
 from ..runtime.state import ERRORS
-from ..sql.entries import MaterializedView, Source, Table
+from ..sql.entries import MaterializedView, Sink, Source, Table
 from .connectors.kafka_offset import Offset
 from .settings import SETTINGS
 
@@ -30,6 +31,7 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
         "cursors": partial(_cursors, client),
         "prepared_statements": partial(_prepared, client),
         "sources": partial(_sources, database),
+        "sinks": partial(_sinks, database),
         "kafka_lag": partial(_kafka_lag, database),
         "views": partial(_views, database),
         "errors": partial(_errors, database),
@@ -89,6 +91,17 @@ def _sources(database: Database) -> Rows:
         reason = status.get(entry.id, published.stalled.get(entry.id, ""))
         offset = published.offsets.get(entry.id, b"").decode("utf-8", "replace")
         yield entry.oid, entry.options["connector"], offset, "stalled" if reason else "running", reason
+
+
+def _sinks(database: Database) -> Rows:
+    """(oid, changes not yet out, state, reason)"""
+    published = database.engine.published
+    status = database.engine.sink_status()
+    for entry in published.catalog.of(Sink):
+        assert isinstance(entry, Sink)
+        reason = published.stalled.get(entry.id, "") or status.get(entry.id, "")
+        outbox = published.tables.get(outbox_name(entry))
+        yield entry.oid, len(outbox) if outbox else 0, "stalled" if reason else "running", reason
 
 
 def _kafka_lag(database: Database) -> Rows:

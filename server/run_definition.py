@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..operators.dataflow import run
 from ..operators.zset import ZSet
-from ..planner import define_other, define_table, define_view
+from ..planner import define_other, define_sink, define_table, define_view
 from ..planner.define import DEFINERS, DefineContext, Definition, define
 from ..planner.dml import TableWrite, WriteKind
 from ..planner.optimize import optimize
@@ -24,7 +24,7 @@ from .client import Client, PreparedStatement, executes
 from .futures import then
 from .run_write import refuse_read_only
 
-_ = (define_other, define_table, define_view)
+_ = (define_other, define_sink, define_table, define_view)
 """Imported for the definers they register."""
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from ...runtime.source import SourceBatch
+from ...sql.entries import Sink
 from ...storage.errors import DataException, InvalidParameterValue, IoError
 from ...storage.schema import Schema
 from .base import boolean_option, check_options, connector, integer_option
@@ -22,6 +23,7 @@ from .file_csv import CsvFormat
 from .file_json import JsonFormat
 from .file_parquet import ParquetFormat
 from .file_progress import START, FileFormat, Progress, decode_offset, encode_offset
+from .file_sink import FileSinkWriter, check_file_sink
 
 LOOK_INTERVAL_S = 0.2
 """Time between two looks at the directory when there was nothing to read."""
@@ -69,6 +71,12 @@ class LocalFiles(FileConnector):
     """`connector = 'file'`."""
 
     name = "file"
+
+    def check_sink(self, sink: Sink) -> None:
+        check_file_sink(sink)
+
+    def open_sink(self, sink: Sink) -> FileSinkWriter:
+        return FileSinkWriter(sink)
 
     def pattern(self, options: Mapping[str, str]) -> str:
         check_options(self.name, options, OPTIONS)

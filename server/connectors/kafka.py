@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...sql.entries import Sink
 from ...storage.errors import InvalidParameterValue
 from ...storage.schema import Column, Schema
 from ...storage.types import BYTEA, JSONB, TEXT, Type
@@ -19,6 +20,7 @@ from .base import connector, integer_option
 from .kafka_decode import KafkaDecoder
 from .kafka_options import KafkaOptions, check_client, source_options
 from .kafka_reader import KafkaReader
+from .kafka_sink import KafkaSinkWriter, check_kafka_sink
 
 START_MODES = ("earliest", "latest", "timestamp")
 _WHOLE: Mapping[str, tuple[str, Type]] = {
@@ -55,6 +57,12 @@ class Kafka:
     def open(self, schema: Schema, options: Mapping[str, str]) -> KafkaReader:
         checked = _source(options)
         return KafkaReader(checked, KafkaDecoder(schema, checked))
+
+    def check_sink(self, sink: Sink) -> None:
+        check_kafka_sink(sink)
+
+    def open_sink(self, sink: Sink) -> KafkaSinkWriter:
+        return KafkaSinkWriter(sink)
 
 
 def _source(options: Mapping[str, str]) -> KafkaOptions:

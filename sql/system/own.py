@@ -132,17 +132,22 @@ def _replicas(system: SystemContext) -> Rows:
     "connector": (t.TEXT, "where the changes go; NULL if into a table"),
     "from_name": (t.TEXT, "the relation whose changes go there; NULL if a query of its own"),
     "into_name": (t.TEXT, "the table they go to, else NULL"),
+    "pending": (t.INT8, "changes that are not yet out"),
+    **_STATE,
     "definition": (t.TEXT, "the statement that made it"),
-}, live=False)  # fmt: skip
+})  # fmt: skip
 def _sinks(system: SystemContext) -> Rows:
-    """Sinks."""
+    """Sinks, and how much of what changed has still to go out."""
+    facts = {oid: (pending, state, reason) for oid, pending, state, reason in system.facts("sinks")}
     for entry in system.catalog.of(Sink):
         assert isinstance(entry, Sink)
         read, written = (
             ".".join(_named(system, oid)) if oid else None for oid in (entry.from_oid, entry.into_oid)
         )
         connector = entry.options.get("connector")
-        yield entry.oid, entry.schema_name, entry.name, connector, read, written, entry.definition
+        pending, state, reason = facts.get(entry.oid, (0, "running", ""))
+        who = (entry.oid, entry.schema_name, entry.name)
+        yield *who, connector, read, written, pending, state, reason or None, entry.definition
 
 
 @_own("objects", {
