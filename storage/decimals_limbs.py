@@ -154,6 +154,8 @@ def scale_down(a: Limbs, digits: int, rounding: str = "half") -> Limbs:
 
 
 def _divide_narrow(values: Int64s, divisor: int, rounding: str) -> Int64s:
+    if divisor == 1:
+        return values
     quotient = values // divisor
     rest = values - quotient * divisor
     if rounding == "floor":
