@@ -33,6 +33,13 @@ def _parser() -> argparse.ArgumentParser:
     standby = commands.add_parser("standby", help="follow a primary's log, and take over when it is gone")
     add_options(standby)
     standby.set_defaults(run=_standby)
+    drill = commands.add_parser("drill", help="kill primaries on this machine, and see what that costs")
+    drill.add_argument("--kills", type=int, default=5, metavar="N", help="how often (5)")
+    drill.add_argument("--standbys", type=int, default=1, metavar="N", help="how many follow (1)")
+    drill.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows loaded first (100000)")
+    drill.add_argument("--writers", type=int, default=2, metavar="N", help="connections that write (2)")
+    drill.add_argument("--json", action="store_true", help="only the figures, as JSON")
+    drill.set_defaults(run=_drill)
     demo = commands.add_parser("demo", help="show a live view over made-up data")
     demo.add_argument("--listen", default="", metavar="HOST:PORT", help="where psql finds it")
     demo.add_argument("--seconds", type=float, default=0.0, help="end after so long")
@@ -60,6 +67,12 @@ def _standby(options: argparse.Namespace) -> int:
     from .serve import serve
 
     return serve(load_config(options), standby=True)
+
+
+def _drill(options: argparse.Namespace) -> int:
+    from .drill import drill
+
+    return drill(options.kills, max(options.standbys, 1), options.rows, options.writers, options.json)
 
 
 def _demo(options: argparse.Namespace) -> int:

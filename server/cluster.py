@@ -111,41 +111,29 @@ class Cluster:
         return "" if beat is None else beat.address
 
     def replicas(self) -> list[ReplicaBeat]:
-        """The standbys heard of lately."""
+        """The standbys heard of lately; this one as it is now."""
+        if self._writer is None and not self._stop.is_set():
+            self.beat()
         return read_replicas(self.folder, REAL, time.time_ns() // 1000)
 
-    def rows(self, epoch: int) -> list[tuple[object, ...]]:
+    def rows(self) -> list[tuple[object, ...]]:
         """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs) of every process.
 
-        `epoch` is the newest this process knows of. The lag of a silent process is unknown, not small.
+        Lags are as the standby measured them at its last beat. Of a silent one they are unknown, not small.
         """
         now_us = time.time_ns() // 1000
         found: list[tuple[object, ...]] = []
         primary = read_primary(self.folder, REAL)
-        newest = epoch
         if primary is not None:
-            newest = max(newest, primary.epoch)
             state = "silent" if now_us - primary.time_us > SILENT_S * 1e6 else "running"
-            found.append(
-                (primary.name, primary.address, "primary", state, primary.epoch, None, None, primary.time_us)
-            )
+            head = (primary.name, primary.address, "primary", state)
+            found.append((*head, primary.epoch, None, None, primary.time_us))
         for beat in self.replicas():
-            age_us = now_us - beat.time_us
-            head = (beat.name, beat.address, "standby")
-            if age_us > SILENT_S * 1e6 or beat.lag_ms is None:
-                found.append(
-                    (
-                        *head,
-                        "silent" if beat.lag_ms is not None else "starting",
-                        beat.epoch,
-                        None,
-                        None,
-                        beat.time_us,
-                    )
-                )
-                continue
-            behind = max(0, newest - beat.epoch)
-            found.append((*head, "running", beat.epoch, behind, beat.lag_ms, beat.time_us))
+            state = "starting" if beat.lag_ms is None else "running"
+            if now_us - beat.time_us > SILENT_S * 1e6:
+                state = "silent"
+            lag = (beat.lag_epochs, beat.lag_ms) if state == "running" else (None, None)
+            found.append((beat.name, beat.address, "standby", state, beat.epoch, *lag, beat.time_us))
         return found
 
     def fresher(self, than_ms: float) -> str:

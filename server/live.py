@@ -147,7 +147,7 @@ def _errors(database: Database) -> Rows:
 def _replicas(database: Database) -> Rows:
     """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs)"""
     if database.cluster is not None:
-        yield from database.cluster.rows(database.engine.published.epoch)
+        yield from database.cluster.rows()
 
 
 def _server(database: Database) -> Rows:

@@ -37,7 +37,7 @@ def run_failover(
     database = client.database
     if database.engine.standby or database.cluster is None:
         raise WrongObjectType("only the primary can hand over", hint=database.primary_hint())
-    ready = [row for row in database.cluster.rows(0) if row[2] == "standby" and row[3] == "running"]
+    ready = [row for row in database.cluster.rows() if row[2] == "standby" and row[3] == "running"]
     if not ready:
         raise ObjectNotReady(
             "no standby is there to take over",
