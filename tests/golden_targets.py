@@ -287,7 +287,7 @@ def _from_result(result: pq.abc.PGresult) -> Outcome:
 
 def _type_name(oid: int) -> str:
     try:
-        return type_by_oid(oid).name
+        return getattr(type_by_oid(oid), "name", f"oid{oid}")
     except (KeyError, SqlError):
         return f"oid{oid}"
 

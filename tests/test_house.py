@@ -142,7 +142,7 @@ def test_files_are_short() -> None:
 
 def test_functions_are_short() -> None:
     complain([
-        f"{name(path)}:{node.lineno}: {node.name} has {node.end_lineno - node.lineno + 1} lines"
+        f"{name(path)}:{node.lineno}: {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
         for path in all_files()
         for node in functions(path)
         if (node.end_lineno or node.lineno) - node.lineno + 1 > FUNCTION_LINES_MAX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -71,7 +72,7 @@ def copy_out(connection: psycopg.Connection, query: str, path: Path) -> None:
             file.write(piece)
 
 
-def different_rows(duck: duckdb.DuckDBPyConnection, name: str, query: str, kept: Path) -> list[object]:
+def different_rows(duck: duckdb.DuckDBPyConnection, name: str, query: str, kept: Path) -> Sequence[object]:
     """Rows that are in the view and not in DuckDB's answer, or the other way round."""
     duck.execute(f"CREATE TABLE expected_{name} AS {query}")
     columns = duck.execute(f"SELECT * FROM expected_{name} LIMIT 0").description

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from decimal import Decimal
 
 import psycopg
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from ..golden_targets import InProcess, Outcome, Postgres
 from .random_queries import Generator
 
-QUICK_SEEDS = range(6)
+QUICK_SEEDS = range(5)
 SLOW_SEEDS = range(100, 200)
 QUERIES = 25
 VIEWS = 8
@@ -55,7 +56,15 @@ class Pair:
 
 
 def _bag(outcome: Outcome) -> list[tuple[str, ...]]:
-    return sorted(tuple("NULL" if value is None else f"={value}" for value in row) for row in outcome.rows)
+    """The rows in order. Of equal numerics (3 and 3.00) DISTINCT may keep either: their scale goes."""
+    exact = [column.endswith(" numeric") for column in outcome.columns]
+    return sorted(tuple(map(_shown, row, exact)) for row in outcome.rows)
+
+
+def _shown(value: str | None, exact: bool) -> str:
+    if value is None:
+        return "NULL"
+    return f"={Decimal(value).normalize():f}" if exact else f"={value}"
 
 
 def _text(outcome: Outcome) -> str:
@@ -66,7 +75,7 @@ def run(pair: Pair, seed: int) -> None:
     generator = Generator(seed)
     for table in generator.tables:
         pair.write(table.definition())
-        pair.write(generator.insert(table, generator.random.randint(6, 14)))
+        pair.write(generator.insert(table, generator.random.choice([8, 12, 40])))
     for _ in range(QUERIES):
         pair.compare(generator.query())
     views: dict[str, str] = {}
