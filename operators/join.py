@@ -78,8 +78,8 @@ class Join(Node):
             return left if self.kind.left_only else None
         width = len(self.left.schema)
         shifted = tuple(width + column for column in right)
-        right_once = _unique_on(self.right.key, self.right_keys)
-        left_once = _unique_on(self.left.key, self.left_keys)
+        right_once = _unique_on(right, self.right_keys)
+        left_once = _unique_on(left, self.left_keys)
         if right_once and not self.kind.keeps_right:
             return left
         if left_once and not self.kind.keeps_left:
