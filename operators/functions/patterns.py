@@ -56,12 +56,18 @@ def _like_regex(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
+_WILDCARDS_MAX = 2
+"""With more of them Python's matcher, which tries again and again, may take for ever: RE2 does not."""
+
+
 def _like(symbol: str) -> Kernel:
     negated, ignore_case = symbol[0] == "!", symbol[-1] == "*"
 
     def by_value(text: str, pattern: str) -> bool:
         if _ends_in_escape(pattern):
             return _like_dangling(text, pattern, ignore_case) != negated
+        if pattern.count("%") > _WILDCARDS_MAX:
+            return pc.match_like(pa.array([text]), pattern, ignore_case=ignore_case)[0].as_py() != negated
         return (_like_regex(pattern, ignore_case).fullmatch(text) is not None) != negated
 
     slow = each(by_value, pa.bool_())
@@ -115,7 +121,15 @@ def _matches(symbol: str) -> Kernel:
     flags = "i" if symbol[-1] == "*" else ""
 
     def by_value(text: str, pattern: str) -> bool:
-        return (regex.compile_pattern(pattern, flags).search(text) is not None) != negated
+        compiled = regex.compile_pattern(pattern, flags)
+        if sum(map(pattern.count, "*+{")) >= _WILDCARDS_MAX:
+            linear = regex.for_re2(pattern, flags)
+            if linear is not None:
+                try:
+                    return pc.match_substring_regex(pa.array([text]), linear)[0].as_py() != negated
+                except pa.ArrowInvalid:  # RE2 refuses what Python knows
+                    pass
+        return (compiled.search(text) is not None) != negated
 
     slow = each(by_value, pa.bool_())
 
