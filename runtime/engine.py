@@ -24,7 +24,7 @@ from ..operators.node import EpochContext
 from ..planner.define import Definition
 from ..sql.entries import Sink, Source, Table
 from ..sql.parse import parse
-from ..storage.errors import AdminShutdown, InternalError, SqlError
+from ..storage.errors import AdminShutdown, InternalError, SqlError, StatementTooComplex
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .epoch import Epoch
@@ -249,6 +249,11 @@ class Engine:
             if work.solo:
                 raise
             return work, None, error
+        except RecursionError:
+            too_deep = StatementTooComplex("stack depth limit exceeded")
+            if work.solo:
+                raise too_deep from None
+            return work, None, too_deep
 
     def _deliver(self, epoch: Epoch) -> list[ReadAhead]:
         """Takes the next batches of all sources, up to the epoch's bound of rows."""

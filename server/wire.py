@@ -19,7 +19,7 @@ from concurrent.futures import CancelledError, Future
 from enum import Enum, IntEnum, auto
 from typing import Any, Protocol
 
-from ..storage.errors import InternalError, ProtocolViolation, QueryCanceled, SqlError
+from ..storage.errors import InternalError, ProtocolViolation, QueryCanceled, SqlError, StatementTooComplex
 
 
 class Phase(IntEnum):
@@ -239,6 +239,8 @@ def as_sql_error(error: Exception) -> SqlError:
         return error
     if isinstance(error, CancelledError):
         return QueryCanceled("canceling statement due to user request")
+    if isinstance(error, RecursionError):
+        return StatementTooComplex("stack depth limit exceeded")
     _log.error("internal error", exc_info=error)
     return InternalError(f"internal error: {type(error).__name__}: {error}")
 

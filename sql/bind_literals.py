@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from ..operators.expr import Expr, Literal
-from ..storage.errors import FeatureNotSupported, SyntaxFault
+from ..storage.errors import FeatureNotSupported, NumericOutOfRange, SyntaxFault
 from ..storage.types import BOOL, INT4, INT8, NUMERIC, NUMERIC_PRECISION, UNKNOWN, fixed_numeric
 from .dialect import position_of
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from .bind import Ast, ExpressionBinder
 
 _INT4_MAX, _INT8_MAX = 2**31 - 1, 2**63 - 1
-_EXPONENT_MAX = 16383
+_INT8_DIGITS = 19
+_DIGITS_MAX = 131072
+"""Digits before the point that a numeric may have."""
 
 
 def number(text: str) -> Literal:
     """A numeric constant: the smallest of integer, bigint and numeric that holds it."""
-    if text.lstrip("-").isdigit():
+    if len(text) <= _INT8_DIGITS + 1 and text.lstrip("-").isdigit():
         value = int(text)
         if -_INT4_MAX - 1 <= value <= _INT4_MAX:
             return Literal(value, INT4)
@@ -33,8 +35,8 @@ def number(text: str) -> Literal:
 def _numeric(value: Decimal) -> Literal:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
-    if exponent > _EXPONENT_MAX:
-        raise SyntaxFault("value overflows numeric format")
+    if value.adjusted() >= _DIGITS_MAX:
+        raise NumericOutOfRange("value overflows numeric format")
     scale, plain = max(0, -exponent), format(value, "f")
     digits = len(plain.lstrip("-0.").replace(".", ""))
     if scale <= NUMERIC_PRECISION and max(digits, scale) <= NUMERIC_PRECISION:

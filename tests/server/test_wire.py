@@ -10,7 +10,7 @@ from millpond.server import messages
 from millpond.server.auth import Access, ScramExchange, build_verifier
 from millpond.server.backend import ResultColumn
 from millpond.server.login import Login
-from millpond.server.wire import TRANSITIONS, Phase, Wire
+from millpond.server.wire import TRANSITIONS, Phase, Wire, as_sql_error
 from millpond.storage.errors import (
     CharacterNotInRepertoire,
     InvalidPassword,
@@ -219,3 +219,8 @@ def test_scram_as_in_rfc_7677() -> None:
     for broken in (b"", b"p=tls-unique,,n=,r=x", b"n,,n=user"):
         with pytest.raises(ProtocolViolation):
             ScramExchange("user", {}).first(broken)
+
+
+def test_too_deep_a_statement_is_no_internal_error() -> None:
+    assert as_sql_error(RecursionError("maximum recursion depth exceeded")).code == "54001"
+    assert as_sql_error(ValueError("ours")).code == "XX000"
