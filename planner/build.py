@@ -10,6 +10,7 @@ from ..sql.catalog import Catalog
 from ..sql.entries import MaterializedView, SystemRelation
 from ..sql.parse import parse_select
 from ..storage.errors import FeatureNotSupported
+from ..storage.textform import TextSettings
 from .optimize import optimize
 from .rewriting import replace_node
 from .translate import Query, translate_query
@@ -46,6 +47,11 @@ def view_plan(view: MaterializedView, catalog: Catalog) -> Materialize:
     Raises the SqlError of a definition that no longer binds.
     """
     query = translate_query(
-        parse_select(view.query), catalog, view.search_path, text=view.query, for_view=True
+        parse_select(view.query),
+        catalog,
+        view.search_path,
+        text=view.query,
+        for_view=True,
+        settings=TextSettings(*view.literals),
     )
     return materialized(query, catalog)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 
 from ..sql import statements as st
 from ..sql.catalog import Catalog
+from ..sql.coerce import DEFAULT_SETTINGS
 from ..sql.entries import Entry, Table
 from ..storage.errors import FeatureNotSupported, SqlError
 from ..storage.schema import Schema
+from ..storage.textform import TextSettings
 from .translate import Query
 
 ConnectorColumns = Callable[[dict[str, str]], Schema | None]
@@ -32,6 +34,8 @@ class DefineContext:
     connector_columns: ConnectorColumns
     check_connector: Callable[[Entry], None] = lambda _entry: None
     """Lets the connector look at a new relation, options and columns together; raises SqlError."""
+    settings: TextSettings = DEFAULT_SETTINGS
+    """By which the statement's dates and times are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,13 @@ def create_table_as(statement: st.CreateTableAs, context: DefineContext) -> Defi
     if statement.if_not_exists and context.catalog.find((schema_name, name), ()) is not None:
         return already_exists(context, "CREATE TABLE AS", "relation", name)
     context.catalog.check_free("table", schema_name, name)
-    query = translate_query(statement.query.ast, context.catalog, context.search_path, text=statement.text)
+    query = translate_query(
+        statement.query.ast,
+        context.catalog,
+        context.search_path,
+        text=statement.text,
+        settings=context.settings,
+    )
     names = named_columns(statement.columns, query.names)
     columns = [Column(n, TEXT if t.name == "unknown" else t) for n, t in zip(names, query.types, strict=True)]
     oid, catalog = context.catalog.reserve()

@@ -39,6 +39,7 @@ def create_view(statement: st.CreateView, context: DefineContext) -> Definition:
         schema=_schema(statement.columns, query),
         query=statement.query.text,
         search_path=context.search_path,
+        literals=(context.settings.timezone, context.settings.date_style),
         temporary=statement.temporary,
     )
     if old is not None:
@@ -94,6 +95,7 @@ def create_materialized_view(statement: st.CreateMaterializedView, context: Defi
         append_only=node.append_only,
         query=statement.query.text,
         search_path=context.search_path,
+        literals=(context.settings.timezone, context.settings.date_style),
         emit_on_window_close=statement.emit_on_window_close,
         options=dict(statement.options),
     )
@@ -108,7 +110,14 @@ def create_materialized_view(statement: st.CreateMaterializedView, context: Defi
 
 
 def _translate(query: st.SqlExpression, text: str, context: DefineContext) -> Query:
-    return translate_query(query.ast, context.catalog, context.search_path, text=text, for_view=True)
+    return translate_query(
+        query.ast,
+        context.catalog,
+        context.search_path,
+        text=text,
+        for_view=True,
+        settings=context.settings,
+    )
 
 
 def _schema(given: Sequence[st.ColumnName], query: Query) -> Schema:

@@ -24,7 +24,9 @@ from ..operators.expr import Expr, Literal
 from ..operators.node import Node
 from ..sql import statements as st
 from ..sql.catalog import Catalog, Table
+from ..sql.coerce import DEFAULT_SETTINGS
 from ..sql.parameters import ParameterTypes
+from ..storage.textform import TextSettings
 from ..storage.types import Type
 from .rewriting import substitute_expr, substitute_node
 
@@ -73,6 +75,7 @@ def translate_write(
     parameters: ParameterTypes | None = None,
     *,
     text: str = "",
+    settings: TextSettings = DEFAULT_SETTINGS,
 ) -> TableWrite:
     """Binds and translates an INSERT, UPDATE or DELETE.
 
@@ -82,7 +85,7 @@ def translate_write(
     from .translate_insert import translate_insert
     from .translate_update import translate_delete, translate_update
 
-    environment = new_environment(catalog, search_path, parameters)
+    environment = new_environment(catalog, search_path, parameters, settings=settings)
     if isinstance(statement, st.Insert):
         return translate_insert(statement, environment)
     if isinstance(statement, st.Update):

@@ -16,10 +16,11 @@ from .rows import Rows
 
 _NUMBERS = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})
 _EXACT = frozenset({"numeric", "float4", "float8"})
-_SETTINGS = TextSettings()
 
 
-def literal_rows(literals: Sequence[st.LiteralColumn], table: Table, positions: Sequence[int]) -> Rows | None:
+def literal_rows(
+    literals: Sequence[st.LiteralColumn], table: Table, positions: Sequence[int], settings: TextSettings
+) -> Rows | None:
     """The rows, or None when some column's literals need more than being read as the column's type.
 
     Raises what reading a value raises, at that value.
@@ -30,7 +31,7 @@ def literal_rows(literals: Sequence[st.LiteralColumn], table: Table, positions: 
         column = table.schema[position]
         if not _readable(literal.kind, column.type):
             return None
-        columns.append(_read(literal, column.type))
+        columns.append(_read(literal, column.type, settings))
         shown.append(Column(column.name, column.type))
     return Rows(Schema(tuple(shown)), tuple(columns), len(literals[0].values))
 
@@ -46,9 +47,9 @@ def _readable(kind: str, type_: Type) -> bool:
     return kind == "boolean" and type_.name == "bool"
 
 
-def _read(literal: st.LiteralColumn, type_: Type) -> pa.Array:
+def _read(literal: st.LiteralColumn, type_: Type, settings: TextSettings) -> pa.Array:
     try:
-        return parse_text(type_, pa.array(literal.values, pa.string()), _SETTINGS)
+        return parse_text(type_, pa.array(literal.values, pa.string()), settings)
     except SqlError as error:
         if literal.kind == "integer" and type_.name in INTEGERS:
             # An integer constant is cast, not read: PostgreSQL then says less.

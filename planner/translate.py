@@ -18,11 +18,13 @@ from sqlglot import exp
 from ..operators.expr import ColumnRef
 from ..operators.node import Node
 from ..sql.catalog import Catalog
+from ..sql.coerce import DEFAULT_SETTINGS
 from ..sql.dialect import position_of
 from ..sql.environment import Ast, BoundQuery, CommonTable, Environment
 from ..sql.parameters import ParameterTypes
 from ..sql.scope import Scope, ScopeColumn, columns_from
 from ..storage.errors import DuplicateAlias, FeatureNotSupported, InvalidColumnReference
+from ..storage.textform import TextSettings
 from ..storage.types import Type
 from .translate_recursive import is_recursive, translate_recursive
 from .translate_select import translate_select
@@ -52,13 +54,14 @@ def translate_query(
     *,
     text: str = "",
     for_view: bool = False,
+    settings: TextSettings = DEFAULT_SETTINGS,
 ) -> Query:
     """Binds and translates a SELECT, VALUES or set operation.
 
     With `for_view` an ORDER BY without LIMIT is dropped (a view is a bag) and volatile functions are
     refused. Raises the SqlError PostgreSQL would raise, with its position.
     """
-    environment = new_environment(catalog, search_path, parameters, for_view)
+    environment = new_environment(catalog, search_path, parameters, for_view, settings)
     bound = translate_bound(ast, environment, None, ordered=not for_view)
     if any(not isinstance(column.expr, ColumnRef) for column in bound.columns):
         raise FeatureNotSupported("row values in a result are not supported", position=position_of(ast))
@@ -66,10 +69,14 @@ def translate_query(
 
 
 def new_environment(
-    catalog: Catalog, search_path: Sequence[str], parameters: ParameterTypes | None, for_view: bool = False
+    catalog: Catalog,
+    search_path: Sequence[str],
+    parameters: ParameterTypes | None,
+    for_view: bool = False,
+    settings: TextSettings = DEFAULT_SETTINGS,
 ) -> Environment:
     known = ParameterTypes() if parameters is None else parameters
-    return Environment(catalog, tuple(search_path), known, _translate_subquery, for_view)
+    return Environment(catalog, tuple(search_path), known, _translate_subquery, for_view, settings)
 
 
 def _translate_subquery(ast: Ast, environment: Environment, parent: Scope | None) -> BoundQuery:

@@ -32,6 +32,7 @@ from ..storage.errors import (
     SqlError,
     WrongObjectType,
 )
+from ..storage.textform import TextSettings
 from ..storage.types import OID, REGCLASS
 from .apply import Apply
 from .building import UNIT
@@ -251,7 +252,13 @@ def _common_table(table: CommonTable, name: str, alias: Ast | None, levels: int,
 
 def _view(view: View, environment: Environment) -> Node:
     """A view's query, read in the search path it was created in."""
-    inner = replace(environment, search_path=view.search_path, tables={}, places={})
+    inner = replace(
+        environment,
+        search_path=view.search_path,
+        settings=TextSettings(*view.literals),
+        tables={},
+        places={},
+    )
     return environment.translate(parse_select(view.query), inner, None).node
 
 

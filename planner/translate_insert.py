@@ -89,7 +89,9 @@ def _given(
         types_only = (
             len(statement.literals) <= len(positions) and not table.generated and not table.identities
         )
-        rows = literal_rows(statement.literals, table, positions) if types_only else None
+        rows = (
+            literal_rows(statement.literals, table, positions, environment.settings) if types_only else None
+        )
         if rows is not None:
             _check_count(statement, len(statement.literals), positions, 0)
             return rows, positions[: len(statement.literals)]

@@ -44,7 +44,7 @@ class ReadContext:
         return found
 
     def system(self, catalog: Catalog) -> SystemContext:
-        """What system relations see: the session's surroundings with the catalogue the query was planned with."""
+        """What system relations see: the session's surroundings, with the catalogue of the plan."""
         around = self.context.surroundings
         if not isinstance(around, SystemContext):
             return SystemContext(catalog, self.search_path, self.context.session, self.live)

@@ -150,4 +150,5 @@ def _as_plain_view(view: MaterializedView) -> View:
         schema=view.schema,
         query=view.query,
         search_path=view.search_path,
+        literals=view.literals,
     )

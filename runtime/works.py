@@ -21,8 +21,10 @@ from ..planner.define import DefineContext, Definition, define
 from ..planner.dml import TableWrite, WriteKind
 from ..planner.optimize import optimize
 from ..sql import statements as st
+from ..sql.coerce import DEFAULT_SETTINGS
 from ..sql.entries import MaterializedView, Table
 from ..storage.errors import SerializationFailure, UndefinedTable, UniqueViolation
+from ..storage.textform import TextSettings
 from .epoch import Epoch
 from .jobs import Job, needs_job
 from .overlay import TableOverlay, same_rows
@@ -133,6 +135,8 @@ class DefineWork(Work):
     statement: st.Statement = field(kw_only=True)
     search_path: tuple[str, ...] = field(kw_only=True)
     read: ReadContext = field(kw_only=True)
+    settings: TextSettings = DEFAULT_SETTINGS
+    """By which the statement's dates and times are read."""
     background: bool = False
     """A view over much data is filled after the answer."""
     resumes: int = 0
@@ -147,6 +151,7 @@ class DefineWork(Work):
             self.search_path,
             lambda options: connector_columns(options, connectors),
             lambda entry: check_connector(entry, connectors),
+            self.settings,
         )
         definition = define(self.statement, context)
         if self.resumes:

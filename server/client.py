@@ -106,7 +106,8 @@ class Client:
         self.current_query = text
         self._begin_time()
         declared = tuple(parameter_types)
-        key = (text, declared, self.search_path, self.catalog.version, id(self.catalog))
+        reading = self.settings.show("timezone"), self.settings.show("datestyle")
+        key = (text, declared, self.search_path, reading, self.catalog.version, id(self.catalog))
         cached = self.database.prepared.get(key)
         if cached is not None and not self.failed:
             return cached
@@ -135,9 +136,11 @@ class Client:
                 prepared.columns = describe(self, statement)
             return prepared
         if isinstance(statement, st.Select):
-            plan: QueryPlan | WritePlan = plan_query(statement, catalog, self.search_path, declared)
+            plan: QueryPlan | WritePlan = plan_query(
+                statement, catalog, self.search_path, declared, self.text_settings
+            )
         else:
-            plan = plan_write(statement, catalog, self.search_path, declared)
+            plan = plan_write(statement, catalog, self.search_path, declared, self.text_settings)
         return PreparedStatement(
             statement, declared, plan, catalog.version, plan.parameter_types, plan.columns
         )

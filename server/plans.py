@@ -24,6 +24,7 @@ from ..planner.translate import Query, translate_query
 from ..sql import statements as st
 from ..sql.catalog import Catalog
 from ..sql.parameters import ParameterTypes
+from ..storage.textform import TextSettings
 from ..storage.types import TEXT, Type
 from .backend import ResultColumn
 
@@ -78,11 +79,17 @@ def literals(types: Sequence[Type], values: Sequence[pa.Array]) -> dict[int, Lit
 
 
 def plan_query(
-    statement: st.Select, catalog: Catalog, search_path: Sequence[str], declared: Sequence[Type | None]
+    statement: st.Select,
+    catalog: Catalog,
+    search_path: Sequence[str],
+    declared: Sequence[Type | None],
+    settings: TextSettings,
 ) -> QueryPlan:
     """Binds, translates and optimizes a SELECT."""
     parameters = ParameterTypes(declared)
-    query = translate_query(statement.ast, catalog, search_path, parameters, text=statement.text)
+    query = translate_query(
+        statement.ast, catalog, search_path, parameters, text=statement.text, settings=settings
+    )
     node = optimize(query.node, catalog)
     types = parameters.types()
     return QueryPlan(query, node, result_columns(query), types, point_read(node))
@@ -93,10 +100,13 @@ def plan_write(
     catalog: Catalog,
     search_path: Sequence[str],
     declared: Sequence[Type | None],
+    settings: TextSettings,
 ) -> WritePlan:
     """Binds, translates and optimizes an INSERT, UPDATE or DELETE."""
     parameters = ParameterTypes(declared)
-    write = translate_write(statement, catalog, search_path, parameters, text=statement.text)
+    write = translate_write(
+        statement, catalog, search_path, parameters, text=statement.text, settings=settings
+    )
     write = replace(write, node=optimize(write.node, catalog))
     columns = None
     if write.returning is not None:

@@ -40,6 +40,7 @@ def run_definition(
             statement=statement,
             search_path=client.search_path,
             read=read,
+            settings=client.text_settings,
             background=client.settings.show("background_ddl").lower() in ("true", "on", "1", "yes"),
         )
         done = client.database.engine.submit(work)
@@ -51,6 +52,7 @@ def run_definition(
         client.search_path,
         lambda options: connector_columns(options, connectors),
         lambda entry: check_connector(entry, connectors),
+        client.text_settings,
     )
     definition = define(statement, context)
     if definition.catalog is transaction.catalog and not definition.reset:

@@ -115,7 +115,7 @@ class ExpressionBinder:
             expr = Parameter(expr.number, type_)
         if isinstance(expr, Literal) and expr.type.name == "unknown":
             position = self.environment.place(expr) or position
-        return coerce(expr, target, context, position)
+        return coerce(expr, target, context, position, self.environment.settings)
 
     def settle(self, expr: Expr) -> Expr:
         """`expr` with its type decided: what is still unknown is text."""

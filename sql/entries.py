@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ..storage.schema import Schema as Columns
 
 NO_COLUMNS = Columns(())
+LITERALS = ("UTC", "ISO, MDY")
 ROW_ID = "_row_id"
 """The hidden key column of a table that was declared without primary key."""
 
@@ -118,10 +119,12 @@ class Source(Relation):
 
 @dataclass(frozen=True, slots=True)
 class View(Relation):
-    """`query` is the SQL text behind AS; `search_path` that under which it is to be read."""
+    """`query` is the SQL text behind AS; `search_path` that under which it is to be read, `literals` the
+    TimeZone and DateStyle by which its dates and times are."""
 
     query: str = ""
     search_path: tuple[str, ...] = ("public",)
+    literals: tuple[str, str] = LITERALS
     temporary: bool = False
 
 
@@ -129,6 +132,7 @@ class View(Relation):
 class MaterializedView(Relation):
     query: str = ""
     search_path: tuple[str, ...] = ("public",)
+    literals: tuple[str, str] = LITERALS
     emit_on_window_close: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 

@@ -10,8 +10,10 @@ from sqlglot import exp
 
 from ..operators.expr import Expr
 from ..operators.node import Node
+from ..storage.textform import TextSettings
 from ..storage.types import Type
 from .catalog import Catalog
+from .coerce import DEFAULT_SETTINGS
 from .parameters import ParameterTypes
 from .scope import Scope, ScopeColumn
 
@@ -92,6 +94,8 @@ class Environment:
     parameters: ParameterTypes
     translate: TranslateSubquery
     for_view: bool = False
+    settings: TextSettings = DEFAULT_SETTINGS
+    """By which date and time literals are read: the session's, or those a view was made with."""
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
     later: frozenset[str] = frozenset()
     places: dict[int, tuple[Expr, int]] = field(default_factory=dict)
