@@ -41,7 +41,7 @@ class Config:
     )  # pyright: ignore[reportAssignmentType]
     checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]
     checkpoint_kb: int = _setting(
-        64 << 10, "changelog between checkpoints, to be replayed"
+        256 << 10, "changelog between checkpoints, to be replayed"
     )  # pyright: ignore[reportAssignmentType]
     segment_kb: int = _setting(64 << 10, "size of a file of the changelog")  # pyright: ignore[reportAssignmentType]
     compact_kb: int = _setting(64 << 10, "changelog that is kept, however few rows are left of it")  # pyright: ignore[reportAssignmentType]

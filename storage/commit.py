@@ -35,7 +35,7 @@ class StorageLimits:
     """When segments end and checkpoints begin."""
 
     segment_bytes: int = SEGMENT_BYTES
-    checkpoint_bytes: int = 64 << 20
+    checkpoint_bytes: int = 256 << 20
     """Changelog written since the last checkpoint began; bounds what recovery replays."""
     checkpoint_s: float = 30.0
     """Age of the last checkpoint at which a commit begins the next."""
