@@ -46,7 +46,7 @@ SEGMENT_BYTES = 64 << 20
 
 def disk_error(error: OSError, doing: str) -> SqlError:
     """The error to answer when the disk refused: DiskFull or IoError."""
-    kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else IoError
+    kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else IoError
     return kind(f"could not {doing}: {error.strerror or error}")
 
 

@@ -215,3 +215,17 @@ def test_a_bad_row_is_kept_out_and_recorded(table: Local) -> None:
     table.sql("UPDATE t SET n = 1 WHERE id = 5")
     assert table.sql("SELECT sqlstate, count FROM millpond.errors") == []
     table.equal("inverse", "SELECT id, 100 / n AS x FROM t")
+
+
+def test_a_clock_set_back_does_not_turn_time_around(table: Local) -> None:
+    engine = table.database.engine
+    real = engine._clock_us
+    before = table.sql("SELECT committed FROM millpond.version")[0][0]
+    engine._clock_us = lambda: real() - 3_600_000_000
+    times = []
+    for number in range(5):
+        table.sql(f"INSERT INTO t VALUES ({100 + number}, 1)")
+        times.append(table.sql("SELECT committed FROM millpond.version")[0][0])
+    assert before < times[0] and times == sorted(set(times))
+    table.crash()
+    intact(table, 7)
