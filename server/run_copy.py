@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -50,9 +50,25 @@ def run_copy(
     )
 
 
+_OPTIONS = frozenset(("format", "freeze", "delimiter", "null", "header", "quote", "escape", "encoding"))
+_UTF8 = frozenset(("utf8", "utf-8", "unicode"))
+
+
+def _check_names(given: Mapping[str, str]) -> None:
+    """Raises for what COPY does not know, or cannot do: nothing asked for is passed over in silence."""
+    for name in given:
+        if name not in _OPTIONS:
+            raise SyntaxFault(f'option "{name}" not recognized')
+    if given.get("encoding", "utf8").lower() not in _UTF8:
+        raise FeatureNotSupported(f'COPY with encoding "{given["encoding"]}" is not supported')
+    if given.get("header", "").lower() == "match":
+        raise FeatureNotSupported("COPY with HEADER MATCH is not supported")
+
+
 def copy_options(statement: st.Copy) -> CopyOptions:
     """The options with PostgreSQL's defaults for the format. Raises as PostgreSQL's ProcessCopyOptions."""
     given = statement.options
+    _check_names(given)
     form = given.get("format", "text").lower()
     if form not in ("text", "csv", "binary"):
         raise InvalidParameterValue(f'COPY format "{given["format"]}" not recognized')
@@ -73,7 +89,7 @@ def copy_options(statement: st.Copy) -> CopyOptions:
         format=form,
         delimiter=delimiter,
         null=given.get("null", "" if csv else "\\N"),
-        header=given.get("header", "false").lower() in ("true", "on", "1", "match", ""),
+        header=given.get("header", "false").lower() in ("true", "on", "1", ""),
         quote=quote,
         escape=given.get("escape", quote),
         force_quote=statement.force_quote,
