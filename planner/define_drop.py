@@ -70,7 +70,8 @@ def dropped_with(
     dependents = catalog.dependents_closure(given)
     owned = {e.oid for e in dependents if isinstance(e, Index) or (isinstance(e, SequenceEntry) and e.owner)}
     inside = [e for e in roots if e not in targets]
-    asked = [e for e in (*inside, *dependents) if e.oid not in owned]
+    # Told in the order they were made, so what an object needs comes before it.
+    asked = sorted((e for e in (*inside, *dependents) if e.oid not in owned), key=lambda e: e.oid)
     if asked and not cascade:
         raise _needed(catalog, targets, asked)
     notices: tuple[SqlError, ...] = ()
