@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import pgserver
 import psycopg
 import pytest
 
@@ -228,8 +233,12 @@ def test_libpq_finds_the_right_node(tmp_path: Path) -> None:
         eventually(lambda: _is(found("prefer-standby") in "bc"), AssertionError)
         assert found("read-write") == found("primary") == "a"
         assert found("standby") in "bc" and found("read-only") in "bc" and found("any") == "a"
+        assert psql(cluster, "read-write", "SHOW transaction_read_only") == "off"
+        assert psql(cluster, "prefer-standby", "SHOW transaction_read_only") == "on"
         a.kill()
         successor = found("read-write")
+        assert psql(cluster, "read-write", "SELECT pg_is_in_recovery()") == "f"
+        assert psql(cluster, "prefer-standby", "SELECT pg_is_in_recovery()") == "t"
         assert successor in "bc" and found("any") in "bc"
         assert found("prefer-standby") in {"b", "c"} - {successor}
         with cluster.connect("prefer-standby") as standby, cluster.connect() as primary:
@@ -238,5 +247,23 @@ def test_libpq_finds_the_right_node(tmp_path: Path) -> None:
             assert row(standby, "SELECT count(*) FROM t") == (0,)
 
 
+def psql(cluster: ClusterProcesses, wanted: str, query: str) -> str:
+    """What psql finds with all hosts."""
+    own = Path(pgserver.__file__).parent.rglob("bin/psql")
+    program = shutil.which("psql") or str(next(own))
+    done = subprocess.run(
+        [program, "-X", "-A", "-t", "-c", query, cluster.hosts(wanted)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 def _is(truth: bool) -> None:
     assert truth
+
+
+def test_a_drill_loses_nothing() -> None:
+    command = [sys.executable, "-m", "millpond.server", "drill", "--kills", "1", "--rows", "1000", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    figures = json.loads(done.stdout)
+    assert done.returncode == 0 and figures["wrong"] == [] and figures["acknowledged"] > 0, done.stderr

@@ -1,4 +1,4 @@
-"""Who may write, simulated: processes on one log that stop, wake up and die between any two steps of the disk.
+"""Who may write, simulated: processes on one log that stop, wake up and die between any two disk accesses.
 
 Each process runs in a thread of its own and moves only when the schedule, drawn from a seed, says so: before
 every access to the disk it may be stopped for long, as by SIGSTOP, or killed. Processes commit epochs as the
