@@ -21,7 +21,7 @@ from ..storage.schema import Schema
 from .build import materialized
 from .define import DefineContext, Definition, already_exists, defines
 from .define_connector import connection_oids, connector_options, shown_text
-from .define_view import _schema as query_schema
+from .define_view import query_schema
 from .dependencies import relations_named
 from .translate import translate_query
 
@@ -69,7 +69,8 @@ def create_sink(statement: st.CreateSink, context: DefineContext) -> Definition:
         options={**options, SINK_ID: uuid.uuid4().hex},
     )
     if into is not None:
-        _check_target(into, sink, node.append_only, context.catalog)
+        _check_target(into, sink, node.append_only)
+        _refuse_circle(into, needs, context.catalog)
     elif "connector" not in options:
         raise InvalidTableDefinition(
             "a sink needs a connector", hint="Say WITH (connector = '…') or INTO table."
@@ -142,8 +143,8 @@ def _target(statement: st.CreateSink, context: DefineContext) -> Table | None:
     return entry
 
 
-def _check_target(table: Table, sink: Sink, append_only: bool, catalog: Catalog) -> None:
-    """Types must be the table's, and the table must not feed itself."""
+def _check_target(table: Table, sink: Sink, append_only: bool) -> None:
+    """Types must be the table's."""
     wanted = [column for column in table.schema if not column.hidden]
     if [c.type.arrow for c in wanted] != [c.type.arrow for c in sink.schema] or any(
         a.type.name != b.type.name for a, b in zip(wanted, sink.schema, strict=True)
@@ -156,8 +157,11 @@ def _check_target(table: Table, sink: Sink, append_only: bool, catalog: Catalog)
         raise InvalidTableDefinition(
             f'rows of the query may change or go, and table "{table.name}" has no primary key to find them by'
         )
+
+
+def _refuse_circle(table: Table, read: frozenset[int], catalog: Catalog) -> None:
     above = {entry.oid for entry in catalog.dependents_closure([table.oid])} | {table.oid}
-    if above & sink.dependencies - {table.oid} or sink.from_oid == table.oid:
+    if above & read:
         raise InvalidTableDefinition(f'table "{table.name}" would feed itself')
 
 

@@ -36,7 +36,7 @@ def create_view(statement: st.CreateView, context: DefineContext) -> Definition:
         name,
         definition=statement.text,
         dependencies=relations_named(statement.query.ast, context.catalog, context.search_path),
-        schema=_schema(statement.columns, query),
+        schema=query_schema(statement.columns, query),
         query=statement.query.text,
         search_path=context.search_path,
         literals=(context.settings.timezone, context.settings.date_style),
@@ -90,7 +90,7 @@ def create_materialized_view(statement: st.CreateMaterializedView, context: Defi
         name,
         definition=statement.text,
         dependencies=relations_named(statement.query.ast, context.catalog, context.search_path),
-        schema=_schema(statement.columns, query),
+        schema=query_schema(statement.columns, query),
         key=node.key,
         append_only=node.append_only,
         query=statement.query.text,
@@ -120,7 +120,7 @@ def _translate(query: st.SqlExpression, text: str, context: DefineContext) -> Qu
     )
 
 
-def _schema(given: Sequence[st.ColumnName], query: Query) -> Schema:
+def query_schema(given: Sequence[st.ColumnName], query: Query) -> Schema:
     names = named_columns(given, query.names)
     inner = query.node.schema
     return Schema(

@@ -9,6 +9,7 @@ so the highest name tells how far the sink is. JSON files have one record a line
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from pathlib import Path
@@ -40,10 +41,12 @@ class FileSinkWriter:
         self._folder = Path(sink.options["path"])
         self._prefix = f"{sink.name}-{sink.options[SINK_ID][:8]}"
         self._parquet = file_encoding(sink) == "parquet"
+        self._lock: int | None = None
 
     def progress(self) -> int:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
             names = [path.name for path in self._folder.glob(f"{self._prefix}-*")]
             for name in names:
                 if name.endswith(".part"):
@@ -85,8 +88,15 @@ class FileSinkWriter:
     def _problem(self, error: OSError) -> IoError:
         return IoError(f'could not write to "{self._folder}": {error.strerror}')
 
+    def _take_lock(self) -> None:
+        """No other process may be writing: one that was taken over from may still be about to."""
+        self._lock = os.open(self._folder / f".{self._prefix}.lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
     def close(self) -> None:
-        pass
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 def check_file_sink(sink: Sink) -> None:

@@ -53,11 +53,12 @@ def _times(column: Column, millis: list[int], rows: Rows) -> pa.Array:
 
 def _header(headers: Any, name: str) -> bytes | None:
     """The last header of that name."""
-    return next((value for key, value in reversed(headers or ()) if key == name), None)
+    found: list[tuple[str, bytes | None]] = headers or []
+    return next((value for key, value in reversed(found) if key == name), None)
 
 
 def _all_headers(headers: Any) -> bytes:
-    found = [
+    found: list[dict[str, str | None]] = [
         {"key": key, "value": None if value is None else value.decode(errors="backslashreplace")}
         for key, value in headers or ()
     ]

@@ -351,7 +351,7 @@ class KafkaReader:
         while open_:
             records = Records(self._options.topic)
             while len(records) < REPLAY_ROWS and open_:
-                messages = consumer.consume(CHUNK, WAIT_S)
+                messages: list[Any] = consumer.consume(CHUNK, WAIT_S)
                 if not messages:
                     break
                 heard = time.monotonic()

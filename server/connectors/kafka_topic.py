@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -89,7 +90,7 @@ def kafka_problem(options: KafkaOptions, error: BaseException | KafkaError) -> S
     return IoError(options.clean(error))
 
 
-def _admin_config(options: KafkaOptions) -> dict[str, object]:
+def _admin_config(options: KafkaOptions) -> dict[str, Any]:
     """What an admin client understands of a consumer's configuration."""
     only_consumers = ("isolation.level", "group.", "fetch.", "max.p", "queued.", "enable.auto", "check.crcs")
     return {name: value for name, value in options.client.items() if not name.startswith(only_consumers)} | {
