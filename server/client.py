@@ -7,6 +7,7 @@ server's event loop; long work goes to the read threads or the engine, as future
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, MutableMapping, Sequence
@@ -322,8 +323,14 @@ class Client:
 def unsupported(statement: st.Statement) -> SqlError:
     from ..storage.errors import FeatureNotSupported
 
-    what = statement.what if isinstance(statement, st.Unsupported) else type(statement).__name__
+    what = statement.what if isinstance(statement, st.Unsupported) else statement_words(statement)
     return FeatureNotSupported(f"{what} is not supported")
+
+
+def statement_words(statement: st.Statement) -> str:
+    """The statement as errors name it: CREATE TABLE, DROP VIEW."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__)
+    return (f"{words} {statement.kind}" if isinstance(statement, st.Drop | st.Alter) else words).upper()
 
 
 Executor = Callable[[Client, PreparedStatement, Sequence[pa.Array], bool], "Result | Future[Result]"]

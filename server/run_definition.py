@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from concurrent.futures import Future
 
@@ -18,9 +17,8 @@ from ..runtime.relations import check_connector, connector_columns
 from ..runtime.transaction import Transaction
 from ..runtime.works import DefineWork, ValuesOf
 from ..runtime.writes import evaluate_write
-from ..sql import statements as st
 from .backend import Result
-from .client import Client, PreparedStatement, executes
+from .client import Client, PreparedStatement, executes, statement_words
 from .futures import then
 from .run_write import refuse_read_only
 
@@ -33,7 +31,7 @@ def run_definition(
     client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
 ) -> Result | Future[Result]:
     statement = prepared.statement
-    refuse_read_only(client, _words(statement))
+    refuse_read_only(client, statement_words(statement))
     read = client.read_context()
     if alone and client.transaction is None:
         work = DefineWork(
@@ -65,12 +63,6 @@ def run_definition(
     if definition.reshaped or definition.rows is not None:
         return client.database.readers.submit(define_and_fill)
     return define_and_fill()
-
-
-def _words(statement: st.Statement) -> str:
-    """The statement as errors name it: CREATE TABLE, DROP VIEW."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(statement).__name__)
-    return (f"{words} {statement.kind}" if isinstance(statement, st.Drop | st.Alter) else words).upper()
 
 
 def _fill(client: Client, transaction: Transaction, definition: Definition) -> int:
