@@ -129,6 +129,10 @@ class Backend(Protocol):
         """
         ...
 
+    def cursor_columns(self, name: str) -> tuple[ResultColumn, ...] | None:
+        """What the open cursor of this name gives, or None when DECLARE made none."""
+        ...
+
     def parameters(self) -> dict[str, str]:
         """The ParameterStatus set to report after login."""
         ...

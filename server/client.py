@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 ENDS_TRANSACTION = (st.Commit, st.Rollback)
 PLANNED = (st.Select, st.Insert, st.Update, st.Delete)
+CARRIERS = (st.DeclareCursor, st.Explain)
+"""Statements around another one, whose parameters are theirs."""
 
 
 @dataclass(slots=True)
@@ -97,6 +99,10 @@ class Client:
             self._text_settings = plain, replace(plain, names=self)
         return self._text_settings[1]
 
+    def cursor_columns(self, name: str) -> tuple[ResultColumn, ...] | None:
+        cursor = self.cursors.get(name)
+        return None if cursor is None else cursor.columns
+
     def parameters(self) -> dict[str, str]:
         return self.settings.reported()
 
@@ -135,6 +141,9 @@ class Client:
             describe = DESCRIBERS.get(type(statement))
             if describe is not None:
                 prepared.columns = describe(self, statement)
+            if isinstance(statement, CARRIERS) and isinstance(statement.statement, PLANNED):
+                inner = self.prepare_statement(statement.statement, declared)
+                prepared.parameter_types = inner.parameter_types
             return prepared
         if isinstance(statement, st.Select):
             plan: QueryPlan | WritePlan = plan_query(

@@ -28,8 +28,8 @@ def run_declare(
         raise NoActiveTransaction("DECLARE CURSOR can only be used in transaction blocks")
     if statement.name in client.cursors:
         raise DuplicateCursor(f'cursor "{statement.name}" already exists')
-    query = client.prepare_statement(statement.statement)
-    outcome = run_select(client, query, (), alone)
+    query = client.prepare_statement(statement.statement, prepared.parameter_types)
+    outcome = run_select(client, query, values, alone)
 
     def declare(result: Result) -> Result:
         client.cursors[statement.name] = _cursor(client, statement, result)

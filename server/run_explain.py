@@ -18,7 +18,7 @@ from ..planner.translate import translate_query
 from ..sql import statements as st
 from ..sql.entries import MaterializedView
 from ..storage.errors import FeatureNotSupported, WrongObjectType
-from ..storage.types import TEXT
+from ..storage.types import TEXT, Type
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, describes, executes
 from .plans import QueryPlan, WritePlan
@@ -35,7 +35,7 @@ def run_explain(
 ) -> Result | Future[Result]:
     statement = prepared.statement
     assert isinstance(statement, st.Explain)
-    node, title, translated = _plan(client, statement)
+    node, title, translated = _plan(client, statement, prepared.parameter_types, values)
     if _on(statement, "trace"):
         lines = [line for step in traced(translated, client.catalog) for line in step]
     else:
@@ -49,7 +49,9 @@ def _on(statement: st.Explain, option: str) -> bool:
     return statement.options.get(option, "false").lower() in ("true", "on", "1", "")
 
 
-def _plan(client: Client, statement: st.Explain) -> tuple[Node, str, Node]:
+def _plan(
+    client: Client, statement: st.Explain, parameters: tuple[Type, ...], values: Sequence[pa.Array]
+) -> tuple[Node, str, Node]:
     """(optimized plan, heading, plan as it was translated)."""
     catalog, path = client.reading_catalog(), client.search_path
     inner = statement.statement
@@ -62,11 +64,11 @@ def _plan(client: Client, statement: st.Explain) -> tuple[Node, str, Node]:
     if isinstance(inner, st.CreateMaterializedView):
         query = translate_query(inner.query.ast, catalog, path, text=statement.text, for_view=True)
         return materialized(query, catalog), f"Materialized View {inner.name.name}", query.node
-    prepared = client.prepare_statement(inner) if inner is not None else None
+    prepared = client.prepare_statement(inner, parameters) if inner is not None else None
     if prepared is not None and isinstance(prepared.plan, QueryPlan):
-        return prepared.plan.node, "", prepared.plan.query.node
+        return prepared.plan.bound(values), "", prepared.plan.query.node
     if prepared is not None and isinstance(prepared.plan, WritePlan):
-        write = prepared.plan.write
+        write = prepared.plan.bound(values)
         return write.node, f"{write.kind.name.capitalize()} on {write.table.name}", write.node
     raise FeatureNotSupported("EXPLAIN of this statement is not supported")
 

@@ -153,8 +153,7 @@ class Session:
         self._extended = True
         kind, name = messages.parse_target(body)
         if kind == "P":
-            portal = self._portal(name)
-            self.out.append(portal.statement.description(portal.formats))
+            self.out.append(self._portal_description(name))
         elif kind == "S":
             statement = self._statement(name)
             types = statement.prepared.parameter_types
@@ -162,6 +161,14 @@ class Session:
             self.out.append(statement.description(()))
         else:
             raise ProtocolViolation(f"invalid DESCRIBE message subtype {ord(kind or chr(0))}")
+
+    def _portal_description(self, name: str) -> bytes:
+        """Of a portal of Bind, or of a cursor of DECLARE: in PostgreSQL they are one kind of thing."""
+        columns = None if name in self._portals else self._backend.cursor_columns(name)
+        if columns is not None:
+            return messages.row_description(columns, spread_formats((), len(columns), "result"))
+        portal = self._portal(name)
+        return portal.statement.description(portal.formats)
 
     def execute(self, body: bytes) -> Steps | None:
         self._extended = True

@@ -247,6 +247,28 @@ def test_materialized_views_keep_off_the_catalogue(connection: psycopg.Connectio
     connection.execute("DROP VIEW names")
 
 
+def test_cursors_of_psycopg(shared: ServerProcess) -> None:
+    """psycopg declares a cursor by SQL and asks for its columns as those of a portal."""
+    with shared.connect() as connection, connection.transaction():
+        with connection.cursor("numbers") as cursor:
+            cursor.execute("SELECT n, n::text AS t FROM generate_series(1, 5) n")
+            assert cursor.description is not None and [c.name for c in cursor.description] == ["n", "t"]
+            assert cursor.fetchmany(2) == [(1, "1"), (2, "2")]
+            assert list(cursor) == [(3, "3"), (4, "4"), (5, "5")]
+        with connection.cursor("binary", binary=True) as cursor:
+            cursor.execute("SELECT %s::numeric", (5,))
+            assert cursor.fetchall() == [(5,)]
+
+
+def test_parameters_of_explain(connection: psycopg.Connection) -> None:
+    query = "EXPLAIN (ANALYZE) SELECT count(*) FROM customers WHERE balance > %s"
+    lines = [line for (line,) in connection.execute(query, (1,)).fetchall()]
+    assert any("balance > 1::numeric" in line for line in lines) and "Rows: 1" in lines
+    assert connection.execute("EXPLAIN DELETE FROM nokey WHERE a = %s", (1,)).fetchall()[0] == (
+        "Delete on nokey",
+    )
+
+
 def test_set_config_holds_and_is_told(shared: ServerProcess) -> None:
     with shared.connect() as own:
         assert own.execute("SELECT set_config('TimeZone', 'Asia/Tokyo', false)").fetchall() == [

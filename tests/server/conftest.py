@@ -99,6 +99,9 @@ class FakeBackend:
         self.produced = 0
         self.rows_closed = False
 
+    def cursor_columns(self, name: str) -> tuple[ResultColumn, ...] | None:
+        return NUMBER_AND_NAME if name == "declared" else None
+
     def parameters(self) -> dict[str, str]:
         return PARAMETERS | {"application_name": self.startup.get("application_name", "")}
 

@@ -193,6 +193,7 @@ def test_names(conversation, send) -> None:
     assert code_of(conversation.send(send.bind(name="s") + send.sync)) == "26000"
     assert code_of(conversation.send(send.bind() + send.sync)) == "26000"
     assert code_of(conversation.send(send.describe("P", "x") + send.sync)) == "34000"
+    assert conversation.kinds(send.describe("P", "declared") + send.sync) == "TZ"
     raw = send.parse("select 1") + send.bind(portal="p") + send.bind(portal="p") + send.sync
     assert code_of(conversation.send(raw)) == "42P03"
     assert code_of(conversation.send(send.parse("select 1; select 2") + send.sync)) == "42601"
