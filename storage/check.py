@@ -35,13 +35,13 @@ def check(
 
     The server must not be running. Reads all state into memory.
     """
-    lock = disk.lock(data / "LOCK") if disk.names(data) else None
+    if unfit := _check_format(data, disk):
+        return unfit
+    lock = disk.lock(data / "LOCK")
     if lock is None:
-        return [f"{data} is in use by another process, or is no data directory"]
+        return [f"{data} is in use by another process"]
     try:
-        return _check_format(data, disk) or _check_content(
-            log or data / "log", data / "state", disk, open_store
-        )
+        return _check_content(log or data / "log", data / "state", disk, open_store)
     except (LogDamaged, LogTruncated, NewerFormat, StartupError) as problem:
         return [str(problem)]
     finally:

@@ -170,6 +170,7 @@ def test_a_failed_checkpoint_is_kept_and_made_good(tmp_path: Path, monkeypatch: 
 
 def test_check_finds_damage(tmp_path: Path) -> None:
     assert "no data directory" in check(tmp_path)[0]
+    assert "no data directory" in check(tmp_path / "absent")[0]
     storage = Storage.open(tmp_path)
     write(storage, 0, 10, "a")
     write(storage, 0, 10, "b")
