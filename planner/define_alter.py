@@ -48,9 +48,13 @@ def alter(statement: st.Alter, context: DefineContext) -> Definition:
         return _reset(entry, context.catalog, tag)
     catalog, notices = context.catalog, list[SqlError]()
     reshaped: list[tuple[Table, Table]] = []
+    made_by = entry.definition
     for action in statement.actions:
         before = entry
         entry, catalog = _act(action, before, catalog, context, notices)
+        if isinstance(entry, Table) and entry is not before and entry.definition == made_by:
+            entry = replace(entry, definition=f"{made_by};\n{statement.text.rstrip('; ')}")
+            catalog = catalog.with_(entry)
         if isinstance(before, Table) and isinstance(entry, Table) and before.schema != entry.schema:
             reshaped.append((before, entry))
     if not reshaped:

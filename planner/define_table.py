@@ -279,6 +279,11 @@ def create_source(statement: st.CreateSource, context: DefineContext) -> Definit
         )
     body = statement.body
     columns = with_included(_declared_columns(body, options, context), statement.connector)
+    if not columns:
+        raise InvalidTableDefinition(
+            f"a source of connector {options['connector']} needs columns",
+            hint=f"CREATE SOURCE {name} (id bigint, …) WITH (…).",
+        )
     declared = _positions(body.primary_key.columns, columns) if body.primary_key else None
     keyed = is_keyed(options)
     key = key_positions(declared, columns, options) if keyed else None
