@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SECONDS ?= 1800
 
-.PHONY: demo test test-all check bench kafka format clean
+.PHONY: demo soak test test-all check bench kafka format clean
 
 $(STAMP): pyproject.toml
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
@@ -25,6 +26,9 @@ test: check
 
 test-all: check
 	$(RUN)/python -m pytest
+
+soak: $(STAMP)
+	$(RUN)/python -m tests.soak $(SECONDS)
 
 bench: $(STAMP)
 	$(RUN)/millpond bench core

@@ -31,7 +31,9 @@ from typing import Protocol
 
 from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext, Node, walk
+from ..operators.recurse import Recurse
 from ..operators.scan import Scan
+from ..operators.window import Window
 from ..operators.zset import ZSet, concat
 from ..sql.entries import Source
 from ..storage.schema import Schema
@@ -40,14 +42,14 @@ from .relations import open_reader
 from .source import READ_AHEAD_BATCHES, Connectors
 from .state import State
 
-CHUNK_S = 0.05
-"""How long a chunk should keep the engine from everything else."""
+CHUNK_S = 0.02
+"""How long a chunk should keep the engine from everything else; its commit takes about as long again."""
 CHUNK_ROWS_FIRST = 10_000
 CHUNK_ROWS_MIN = 1_000
 CHUNK_ROWS_MAX = 1_000_000
-COST_FACTOR = 4
-"""Rows dearer than the cheapest by this factor: what a chunk costs whatever its size weighs more than the
-rows (a window over one large partition), and larger chunks are the way to the end."""
+COMPUTED_WHOLE = (Window, Recurse)
+"""Nodes that compute a touched partition anew: a chunk costs what all rows before it cost, so chunks double
+(the whole is then about twice the work of one epoch's) however long they take."""
 
 
 class Input(Protocol):
@@ -235,7 +237,7 @@ class Fill:
             scan.relation: _input(scan, state, offsets, wake) for scan in walk(plan) if isinstance(scan, Scan)
         }
         self._rows = CHUNK_ROWS_FIRST
-        self._cheapest = float("inf")
+        self._doubles = any(isinstance(node, COMPUTED_WHOLE) for node in walk(plan))
 
     @property
     def tables(self) -> list[str]:
@@ -290,14 +292,10 @@ class Fill:
 
     def _adapt(self, rows: int, seconds: float) -> None:
         """The size of the next chunk."""
-        if rows < CHUNK_ROWS_MIN:
+        if rows < self._rows // 2:
             return
-        cost = seconds / rows
-        self._cheapest = min(self._cheapest, cost)
-        if seconds < CHUNK_S / 2 or cost > COST_FACTOR * self._cheapest:
-            self._rows = min(self._rows * 2, CHUNK_ROWS_MAX)
-        elif seconds > 2 * CHUNK_S:
-            self._rows = max(self._rows // 2, CHUNK_ROWS_MIN)
+        factor = 2.0 if self._doubles else min(max(CHUNK_S / seconds, 1 / 8), 2.0)
+        self._rows = min(max(int(self._rows * factor), CHUNK_ROWS_MIN), CHUNK_ROWS_MAX)
 
 
 class _Tables:
