@@ -13,8 +13,8 @@ from ..sql.bind import ExpressionBinder
 from ..sql.bind_columns import RowExpr, find_column
 from ..sql.dialect import position_of
 from ..sql.environment import GROUP_BY, Ast
-from ..sql.intermediate import AggregateExpr, SetReturning, WindowExpr
-from ..storage.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded, WindowingError
+from ..sql.intermediate import AggregateExpr, WindowExpr
+from ..storage.errors import GroupingError, ProgramLimitExceeded, WindowingError
 from .translate_order import Target, named_target, ordinal
 
 SETS_MAX = 4096
@@ -109,5 +109,3 @@ def _check_groupable(expr: Expr, position: int) -> None:
         raise GroupingError("aggregate functions are not allowed in GROUP BY", position=position)
     if isinstance(expr, WindowExpr):
         raise WindowingError("window functions are not allowed in GROUP BY", position=position)
-    if isinstance(expr, SetReturning):
-        raise FeatureNotSupported("set-returning functions in GROUP BY are not supported", position=position)

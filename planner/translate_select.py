@@ -27,6 +27,7 @@ from ..sql.intermediate import Direction
 from ..sql.scope import Scope, ScopeColumn
 from ..storage.errors import SqlError, SyntaxFault
 from .building import filtered, projected
+from .rewriting import replace_expr
 from .translate_aggregate import aggregated, is_aggregated
 from .translate_from import FromPart, translate_from
 from .translate_grouping import Grouping, bind_grouping
@@ -154,7 +155,10 @@ def _grouped(
     having = () if parts.having is None else (parts.having,)
     if not is_aggregated(parts.grouping, (*exprs, *having), parts.having is not None):
         return parts.node, exprs, None
-    node, rewritten = aggregated(parts.node, parts.grouping, (*exprs, *having), scope, environment)
+    node, groups = with_sets(parts.node, parts.grouping.exprs)
+    made = {old: new for old, new in zip(parts.grouping.exprs, groups, strict=True) if old != new}
+    rest = tuple(replace_expr(expr, lambda part, _level: made.get(part)) for expr in (*exprs, *having))
+    node, rewritten = aggregated(node, replace(parts.grouping, exprs=groups), rest, scope, environment)
     if parts.having is None:
         return node, rewritten, None
     return node, rewritten[:-1], rewritten[-1]
