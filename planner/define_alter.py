@@ -16,6 +16,7 @@ from ..storage.errors import (
     DependentObjects,
     DuplicateColumn,
     FeatureNotSupported,
+    InvalidTableDefinition,
     NotNullViolation,
     SqlError,
     SyntaxFault,
@@ -139,11 +140,11 @@ def _alter_table(
             if default is not None:
                 check_default(changed, column.name, catalog, context.search_path)
             return changed
-        case st.AlterColumnNotNull(column, not_null) if not not_null:
+        case st.AlterColumnNotNull(column, not_null):
             position = _position(table, column)
-            if table.primary_key and position in table.primary_key:
-                raise FeatureNotSupported(f'column "{column.name}" is in a primary key')
-            return _with_column(table, position, replace(table.schema[position], nullable=True))
+            if not not_null and table.primary_key and position in table.primary_key:
+                raise InvalidTableDefinition(f'column "{column.name}" is in a primary key')
+            return _with_column(table, position, replace(table.schema[position], nullable=not not_null))
         case _:
             raise FeatureNotSupported(
                 "this ALTER TABLE is not supported", hint="Create a new table and INSERT … SELECT into it."

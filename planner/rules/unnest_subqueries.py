@@ -2,7 +2,8 @@
 
 Safe because each form has one value per row of the enclosing query:
 
-* a scalar subquery is the column of at most one row (`SingleRow`), NULL when there is none;
+* a scalar subquery is the value of its rows, NULL when there is none; if there are several, taking the
+  value fails, so that in a view just the outer rows concerned are kept out and recorded;
 * EXISTS and ANY as a conjunct of WHERE keep or drop the row: a semi join. NOT EXISTS and NOT IN are anti
   joins; for NOT IN a match is a row whose comparison is *not false*, so that a NULL keeps the row out;
 * anywhere else EXISTS is count(*) > 0, and ANY and ALL follow from how many comparisons were true,
@@ -17,6 +18,7 @@ from dataclasses import replace
 
 from ...operators.aggregate import Aggregate, AggregateCall
 from ...operators.expr import (
+    Call,
     Case,
     Coalesce,
     ColumnRef,
@@ -31,10 +33,11 @@ from ...operators.expr import (
     walk_expr,
 )
 from ...operators.filter import Filter
+from ...operators.functions.registry import SCALARS
+from ...operators.functions.subqueries import SINGLE_VALUE
 from ...operators.join import Join, JoinKind
 from ...operators.node import Node, rewrite
 from ...operators.project import Project
-from ...operators.single_row import SingleRow
 from ...operators.topn import TopN
 from ...operators.union import Union
 from ...operators.values import Values
@@ -134,7 +137,7 @@ def _counted(subquery: Subquery, outer: int) -> Node:
     query = _unnest_inside(subquery.query)
     match subquery.kind:
         case SubqueryKind.SCALAR:
-            return SingleRow(query)
+            return query if query.key == () else _valued(query)
         case SubqueryKind.EXISTS:
             return Aggregate(query, (), (_count(None),))
         case SubqueryKind.ARRAY:
@@ -144,6 +147,14 @@ def _counted(subquery: Subquery, outer: int) -> Node:
             wanted = IsTruth(test, subquery.kind is SubqueryKind.ANY)
             calls = (_count(wanted), _count(IsNull(test)))
             return Aggregate(query, (), calls)
+
+
+def _valued(query: Node) -> Node:
+    """The value of the query's rows and how many they are: more than one is an error of the outer row."""
+    type_ = query.schema[0].type
+    function = aggregate_function("any_value", (type_,))
+    value = AggregateCall(function, (ColumnRef(0, type_),), type_, query.schema.names[0])
+    return Aggregate(query, (), (value, _count(None)))
 
 
 def _unnest_inside(query: Node) -> Node:
@@ -180,6 +191,8 @@ def _value(subquery: Subquery, columns: Sequence[Expr]) -> Expr:
     match subquery.kind:
         case SubqueryKind.SCALAR:
             value: Expr = columns[0]
+            if len(columns) > 1:
+                value = Call(SCALARS[SINGLE_VALUE][0], (columns[0], columns[1]), columns[0].type)
         case SubqueryKind.EXISTS:
             value = comparison(">", Coalesce((columns[0], zero), INT8), zero)
         case SubqueryKind.ARRAY:

@@ -13,45 +13,28 @@ Project id, scalar(subquery) AS n
 Project id, count AS n
   -> Apply
     -> Scan a
-    -> Single Row
-      -> Aggregate count(*)
-        -> Filter (a_id = outer1.#0)
-          -> Scan b
+    -> Aggregate count(*)
+      -> Filter (a_id = outer1.#0)
+        -> Scan b
 -- decorrelate
 Project id, count AS n
   -> Project id, k, v, n, count
     -> Left Join on id IS NOT DISTINCT FROM id
       -> Scan a
-      -> Single Row in each (id)
-        -> Project COALESCE(count, 0) AS count, id
-          -> Left Join on id IS NOT DISTINCT FROM id
-            -> Distinct
-              -> Project id
-                -> Scan a
-            -> Aggregate count(*) by id
-              -> Filter (a_id = id)
-                -> Project id, a_id, w, a_id AS id
-                  -> Scan b
+      -> Project COALESCE(count, 0) AS count, id
+        -> Left Join on id IS NOT DISTINCT FROM id
+          -> Distinct
+            -> Project id
+              -> Scan a
+          -> Aggregate count(*) by id
+            -> Filter (a_id = id)
+              -> Project id, a_id, w, a_id AS id
+                -> Scan b
 -- push_filters
 Project id, count AS n
   -> Project id, k, v, n, count
     -> Left Join on id IS NOT DISTINCT FROM id
       -> Scan a
-      -> Single Row in each (id)
-        -> Project COALESCE(count, 0) AS count, id
-          -> Left Join on id IS NOT DISTINCT FROM id
-            -> Distinct
-              -> Project id
-                -> Scan a
-            -> Aggregate count(*) by id
-              -> Project id, a_id, w, a_id AS id
-                -> Filter (a_id = a_id)
-                  -> Scan b
--- merge_projects
-Project id, count AS n
-  -> Left Join on id IS NOT DISTINCT FROM id
-    -> Scan a
-    -> Single Row in each (id)
       -> Project COALESCE(count, 0) AS count, id
         -> Left Join on id IS NOT DISTINCT FROM id
           -> Distinct
@@ -61,33 +44,44 @@ Project id, count AS n
             -> Project id, a_id, w, a_id AS id
               -> Filter (a_id = a_id)
                 -> Scan b
+-- merge_projects
+Project id, count AS n
+  -> Left Join on id IS NOT DISTINCT FROM id
+    -> Scan a
+    -> Project COALESCE(count, 0) AS count, id
+      -> Left Join on id IS NOT DISTINCT FROM id
+        -> Distinct
+          -> Project id
+            -> Scan a
+        -> Aggregate count(*) by id
+          -> Project id, a_id, w, a_id AS id
+            -> Filter (a_id = a_id)
+              -> Scan b
 -- prune_columns
 Project id, count AS n
   -> Left Join on id IS NOT DISTINCT FROM id
     -> Scan a (id)
-    -> Single Row in each (id)
-      -> Project COALESCE(count, 0) AS count, id
-        -> Left Join on id IS NOT DISTINCT FROM id
-          -> Distinct
-            -> Project id
-              -> Scan a (id)
-          -> Aggregate count(*) by id
-            -> Project a_id AS id
-              -> Filter (a_id = a_id)
-                -> Scan b (a_id)
+    -> Project COALESCE(count, 0) AS count, id
+      -> Left Join on id IS NOT DISTINCT FROM id
+        -> Distinct
+          -> Project id
+            -> Scan a (id)
+        -> Aggregate count(*) by id
+          -> Project a_id AS id
+            -> Filter (a_id = a_id)
+              -> Scan b (a_id)
 -- merge_projects
 Project id, count AS n
   -> Left Join on id IS NOT DISTINCT FROM id
     -> Scan a (id)
-    -> Single Row in each (id)
-      -> Project COALESCE(count, 0) AS count, id
-        -> Left Join on id IS NOT DISTINCT FROM id
-          -> Distinct
-            -> Scan a (id)
-          -> Aggregate count(*) by id
-            -> Project a_id AS id
-              -> Filter (a_id = a_id)
-                -> Scan b (a_id)
+    -> Project COALESCE(count, 0) AS count, id
+      -> Left Join on id IS NOT DISTINCT FROM id
+        -> Distinct
+          -> Scan a (id)
+        -> Aggregate count(*) by id
+          -> Project a_id AS id
+            -> Filter (a_id = a_id)
+              -> Scan b (a_id)
 
 SELECT a.id, t.w FROM a, LATERAL (SELECT w FROM b WHERE b.a_id = a.id ORDER BY w LIMIT 1) t
 ----
@@ -148,10 +142,9 @@ Project id
     -> Filter (n > avg)
       -> Apply
         -> Scan a
-        -> Single Row
-          -> Aggregate avg(n)
-            -> Filter (k = outer1.#1)
-              -> Scan a
+        -> Aggregate avg(n)
+          -> Filter (k = outer1.#1)
+            -> Scan a
 -- decorrelate
 Project id
   -> Project id, k, v, n
@@ -159,16 +152,15 @@ Project id
       -> Project id, k, v, n, avg
         -> Left Join on k IS NOT DISTINCT FROM k
           -> Scan a
-          -> Single Row in each (k)
-            -> Project avg, k
-              -> Left Join on k IS NOT DISTINCT FROM k
-                -> Distinct
-                  -> Project k
+          -> Project avg, k
+            -> Left Join on k IS NOT DISTINCT FROM k
+              -> Distinct
+                -> Project k
+                  -> Scan a
+              -> Aggregate avg(n) by k
+                -> Filter (k = k)
+                  -> Project id, k, v, n, k
                     -> Scan a
-                -> Aggregate avg(n) by k
-                  -> Filter (k = k)
-                    -> Project id, k, v, n, k
-                      -> Scan a
 -- push_filters
 Project id
   -> Project id, k, v, n
@@ -176,57 +168,53 @@ Project id
       -> Filter (n > avg)
         -> Left Join on k IS NOT DISTINCT FROM k
           -> Scan a
-          -> Single Row in each (k)
-            -> Project avg, k
-              -> Left Join on k IS NOT DISTINCT FROM k
-                -> Distinct
-                  -> Project k
+          -> Project avg, k
+            -> Left Join on k IS NOT DISTINCT FROM k
+              -> Distinct
+                -> Project k
+                  -> Scan a
+              -> Aggregate avg(n) by k
+                -> Project id, k, v, n, k
+                  -> Filter (k = k)
                     -> Scan a
-                -> Aggregate avg(n) by k
-                  -> Project id, k, v, n, k
-                    -> Filter (k = k)
-                      -> Scan a
 -- merge_projects
 Project id
   -> Filter (n > avg)
     -> Left Join on k IS NOT DISTINCT FROM k
       -> Scan a
-      -> Single Row in each (k)
-        -> Project avg, k
-          -> Left Join on k IS NOT DISTINCT FROM k
-            -> Distinct
-              -> Project k
+      -> Project avg, k
+        -> Left Join on k IS NOT DISTINCT FROM k
+          -> Distinct
+            -> Project k
+              -> Scan a
+          -> Aggregate avg(n) by k
+            -> Project id, k, v, n, k
+              -> Filter (k = k)
                 -> Scan a
-            -> Aggregate avg(n) by k
-              -> Project id, k, v, n, k
-                -> Filter (k = k)
-                  -> Scan a
 -- prune_columns
 Project id
   -> Filter (n > avg)
     -> Left Join on k IS NOT DISTINCT FROM k
       -> Scan a (id, k, n)
-      -> Single Row in each (k)
-        -> Project avg, k
-          -> Left Join on k IS NOT DISTINCT FROM k
-            -> Distinct
-              -> Project k
-                -> Scan a (k)
-            -> Aggregate avg(n) by k
-              -> Project n, k
-                -> Filter (k = k)
-                  -> Scan a (k, n)
+      -> Project avg, k
+        -> Left Join on k IS NOT DISTINCT FROM k
+          -> Distinct
+            -> Project k
+              -> Scan a (k)
+          -> Aggregate avg(n) by k
+            -> Project n, k
+              -> Filter (k = k)
+                -> Scan a (k, n)
 -- merge_projects
 Project id
   -> Filter (n > avg)
     -> Left Join on k IS NOT DISTINCT FROM k
       -> Scan a (id, k, n)
-      -> Single Row in each (k)
-        -> Project avg, k
-          -> Left Join on k IS NOT DISTINCT FROM k
-            -> Distinct
-              -> Scan a (k)
-            -> Aggregate avg(n) by k
-              -> Project n, k
-                -> Filter (k = k)
-                  -> Scan a (k, n)
+      -> Project avg, k
+        -> Left Join on k IS NOT DISTINCT FROM k
+          -> Distinct
+            -> Scan a (k)
+          -> Aggregate avg(n) by k
+            -> Project n, k
+              -> Filter (k = k)
+                -> Scan a (k, n)

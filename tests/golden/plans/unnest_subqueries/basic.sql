@@ -101,34 +101,30 @@ Project id
     -> Filter (k::numeric > avg)
       -> Apply
         -> Scan a
-        -> Single Row
-          -> Aggregate avg(x)
-            -> Scan c
+        -> Aggregate avg(x)
+          -> Scan c
 -- decorrelate
 Project id
   -> Project id, k, v, n
     -> Filter (k::numeric > avg)
       -> Left Join (every pair of rows)
         -> Scan a
-        -> Single Row
-          -> Aggregate avg(x)
-            -> Scan c
+        -> Aggregate avg(x)
+          -> Scan c
 -- merge_projects
 Project id
   -> Filter (k::numeric > avg)
     -> Left Join (every pair of rows)
       -> Scan a
-      -> Single Row
-        -> Aggregate avg(x)
-          -> Scan c
+      -> Aggregate avg(x)
+        -> Scan c
 -- prune_columns
 Project id
   -> Filter (k::numeric > avg)
     -> Left Join (every pair of rows)
       -> Scan a (id, k)
-      -> Single Row
-        -> Aggregate avg(x)
-          -> Scan c (x)
+      -> Aggregate avg(x)
+        -> Scan c (x)
 
 SELECT id, id IN (SELECT a_id FROM b) AS found FROM a
 ----
