@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..storage.errors import SqlError
+from ..storage.index import Entries
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
@@ -55,6 +56,10 @@ class Aggregate(Node):
     @property
     def key(self) -> tuple[int, ...] | None:
         return tuple(range(len(self.groups)))
+
+    @property
+    def exact(self) -> bool:
+        return True
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         plan = _plan(self, None)
@@ -137,7 +142,7 @@ class _Aggregate:
         columns, kept = evaluate_rows(self.plan.exprs, deltas[0], context, "Aggregate")
         if not len(kept) and not self.due:
             return ZSet.empty(self.schema)
-        groups, ids, positions = self._groups(columns, len(kept))
+        groups, ids, entries, positions = self._groups(columns, len(kept))
         old = self.table.take(positions[: groups.known], range(len(self.keys), len(self.table.spec.schema)))
         change = sum_by(ids, kept.weights, groups.count)
         counts = change.copy()
@@ -150,26 +155,29 @@ class _Aggregate:
             new.append(measure.update(slots.rows(columns, kept.weights, ids), groups, state))
             place += len(measure.accumulators)
         delta = self._delta(groups, old, counts, new, context)
-        self._store(groups, positions, counts, new)
+        self._store(groups, entries, positions, counts, new)
         return delta
 
-    def _groups(self, columns: Sequence[pa.Array], length: int) -> tuple[Groups, Int64Array, Int64Array]:
-        """The touched groups, the group of each row, the table position of each group (known ones first)."""
+    def _groups(
+        self, columns: Sequence[pa.Array], length: int
+    ) -> tuple[Groups, Int64Array, Entries, Int64Array]:
+        """The touched groups (known ones first), the group of each row; each group's entry and position."""
         width = len(self.keys)
         keys = list(columns[:width])
         ids, first = group_rows(keys, self.keys.types, length)
         count = len(first) if width else 1
         if count < length:
             keys = gather(keys, first)
-        positions = self.table.lookup(keys, count)
+        entries, positions = self.table.enter(keys, count)
         unknown = positions < 0
         known = count - int(np.count_nonzero(unknown))
         if 0 < known < count:
             order = np.argsort(unknown, kind="stable")
             ranks = np.empty(count, np.int64)
             ranks[order] = np.arange(count)
-            keys, ids, positions = gather(keys, order), ranks[ids], positions[order]
-        return Groups(keys, count, known), ids, positions
+            keys, ids = gather(keys, order), ranks[ids]
+            entries, positions = entries[order], positions[order]
+        return Groups(keys, count, known), ids, entries, positions
 
     def _delta(
         self,
@@ -268,15 +276,21 @@ class _Aggregate:
         return _Results(columns, live)
 
     def _store(
-        self, groups: Groups, positions: Int64Array, counts: Int64Array, new: list[list[pa.Array]]
+        self,
+        groups: Groups,
+        entries: Entries,
+        positions: Int64Array,
+        counts: Int64Array,
+        new: list[list[pa.Array]],
     ) -> None:
         columns = [*groups.keys, pa.array(counts), *(column for state in new for column in state)]
         alive = np.count_nonzero(counts) if len(self.keys) else 1
         if alive == groups.count:
-            self.table.upsert(columns)
+            self.table.upsert_entered(columns, None, entries)
             return
         if alive:
-            self.table.upsert(gather(columns, np.flatnonzero(counts)))
+            kept = np.flatnonzero(counts)
+            self.table.upsert_entered(gather(columns, kept), None, entries[kept])
         gone = positions[(counts == 0) & (positions >= 0)]
         if len(gone):
             self.table.delete(gone)

@@ -40,8 +40,8 @@ class LinearMeasure:
         if not len(rows.weights):
             return rows
         columns = [*gather(groups.keys, rows.ids), *rows.columns]
-        before = seen.weights(seen.lookup(columns, len(rows.weights)))
-        seen.apply(columns, rows.weights)
+        before = seen.apply(columns, rows.weights).before
+        assert before is not None, "a consolidated delta has no row twice"
         change = ((before + rows.weights) > 0).astype(np.int64) - (before > 0)
         return replace(rows, weights=change).take(np.flatnonzero(change))
 

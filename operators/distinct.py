@@ -39,6 +39,10 @@ class Distinct(Node):
     def append_only(self) -> bool:
         return self.input.append_only
 
+    @property
+    def exact(self) -> bool:
+        return self.input.key is None
+
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         rows = consolidate(inputs[0])
         rows = rows.filter(rows.weights > 0)
@@ -69,6 +73,6 @@ class _Distinct:
 
 def count_rows(table: StateTable, delta: ZSet) -> Int64Array:
     """Applies a consolidated delta to a bag; returns the weight of each of its rows before."""
-    before = table.weights(table.lookup(delta.columns, len(delta)))
-    table.apply(delta.columns, delta.weights)
+    before = table.apply(delta.columns, delta.weights).before
+    assert before is not None, "a consolidated delta has no row twice"
     return before

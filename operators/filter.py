@@ -35,6 +35,10 @@ class Filter(Node):
     def append_only(self) -> bool:
         return self.input.append_only
 
+    @property
+    def exact(self) -> bool:
+        return self.input.exact
+
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         (mask,), kept = evaluate_rows((self.predicate,), inputs[0], context, "Filter")
         return kept.filter(truth(mask))

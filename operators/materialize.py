@@ -37,19 +37,34 @@ class Materialize(Node):
     def append_only(self) -> bool:
         return self.input.append_only
 
+    @property
+    def exact(self) -> bool:
+        return self.input.exact
+
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         return inputs[0]
 
     def open(self, context: OpenContext) -> Operator:
-        return _Materialize(context.table(VIEW_TABLE, TableSpec(self.schema, self.key_)))
+        return _Materialize(context.table(VIEW_TABLE, TableSpec(self.schema, self.key_)), self.input.exact)
 
 
 @dataclass(slots=True)
 class _Materialize:
     rows: StateTable
+    exact: bool
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        delta = consolidate(deltas[0])
+        delta = deltas[0]
+        if not len(delta):
+            return delta
+        if self.exact:
+            self.rows.apply(delta.columns, delta.weights, exact=True)
+            return delta
+        if delta.weights.min() > 0 or delta.weights.max() < 0:
+            # Nothing can cancel: the table finds out whether a row is there twice.
+            change = self.rows.apply(delta.columns, delta.weights)
+            return delta if change.simple else consolidate(delta)
+        delta = consolidate(delta)
         if len(delta):
             self.rows.apply(delta.columns, delta.weights)
         return delta

@@ -104,6 +104,14 @@ class Node:
         return False
 
     @property
+    def exact(self) -> bool:
+        """Whether every delta has each row once, never with weight 0, and a row going exactly as it came.
+
+        Whoever integrates such deltas need neither consolidate them nor compare rows.
+        """
+        return False
+
+    @property
     def inputs(self) -> tuple[Node, ...]:
         found: list[Node] = []
         for name in field_names(type(self)):

@@ -41,6 +41,13 @@ class Project(Node):
     def append_only(self) -> bool:
         return self.input.append_only
 
+    @property
+    def exact(self) -> bool:
+        """If no column is lost, two rows stay different."""
+        kept = {expr.index for expr in self.exprs if isinstance(expr, ColumnRef)}
+        whole = len(kept) == len(self.input.schema) and all(isinstance(e, ColumnRef) for e in self.exprs)
+        return whole and self.input.exact
+
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         return self.over(inputs[0], context, self.schema)
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from .change import Change
 from .errors import InternalError
+from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import INT4, INT8, TEXT, UUID, Type
-from .versions import GrowingRows, consecutive
+from .versions import ALIVE, NOW, GrowingRows, consecutive
 
 _NONE = np.empty(0, np.int64)
 _FIRST = np.zeros(1, np.int64)
@@ -25,22 +26,24 @@ class _Table(Protocol):
     spec: TableSpec
 
     def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions: ...
-    def upsert_encoded(
-        self, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys
+    def upsert_entered(
+        self, columns: Sequence[pa.Array], weights: Int64Array | None, entries: Entries
     ) -> Positions: ...
     def delete(self, positions: Positions) -> None: ...
 
 
-def apply_delta(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+def apply_delta(
+    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, exact: bool
+) -> Change:
     """`StateTable.apply`."""
     if not weights.all():
         nonzero = np.flatnonzero(weights)
         columns, weights = _take(columns, nonzero), weights[nonzero]
     if not len(weights):
-        return Change(rows, _NONE, _NONE, _NONE, _NONE)
+        return Change(rows, _NONE, _NONE, _NONE, _NONE, True, _NONE)
     if table.spec.bag:
         return _apply_bag(table, rows, columns, weights)
-    return _apply_keyed(table, rows, columns, weights)
+    return _apply_keyed(table, rows, columns, weights, exact)
 
 
 def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
@@ -52,13 +55,16 @@ def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
 
 
 def _upsert(
-    table: _Table, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys, places: Positions
+    table: _Table,
+    columns: Sequence[pa.Array],
+    weights: Int64Array | None,
+    entries: Entries,
+    places: Positions,
 ) -> Positions:
-    """Upserts the rows at `places`, whose keys need no second encoding if they are consecutive."""
-    chosen = _take(columns, places)
-    if consecutive(places):
-        return table.upsert_encoded(chosen, weights, keys.slice(int(places[0]), len(places)))
-    return table.upsert(chosen, weights) if len(places) else _NONE
+    """Upserts the rows at `places`."""
+    if not len(places):
+        return _NONE
+    return table.upsert_entered(_take(columns, places), weights, entries[places])
 
 
 # -- bags
@@ -77,9 +83,15 @@ def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
 
 
 def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
-    keys = rows.encode_rows(columns, len(weights))
-    first, net = _net(keys, weights)
-    old = rows.lookup_encoded(keys)[first]
+    entries = rows.enter(columns, len(weights))
+    old = rows.primary.plan_bag(entries, rows.died)
+    simple = old is not None
+    if old is None:
+        first, net = _net(rows.encode_rows(columns, len(weights)), weights)
+        entries = entries[first]
+        old = rows.primary.latest(entries, rows.died, rows.limit, NOW)
+    else:
+        first, net = np.arange(len(weights)), weights
     had = rows.weights(old)
     left = had + net
     if (left < 0).any():
@@ -87,35 +99,39 @@ def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], we
     grew, shrank = net > 0, net < 0
     kept = np.flatnonzero((left > 0) & (net != 0))
     new = np.full(len(first), -1, np.int64)
-    new[kept] = _upsert(table, columns, left[kept], keys, first[kept])
+    if len(kept):
+        new[kept] = table.upsert_entered(_take(columns, first[kept]), left[kept], entries[kept])
     table.delete(old[shrank & (left == 0)])
-    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew])
+    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew], simple, had if simple else None)
 
 
 # -- keyed tables
 
 
 def _apply_keyed(
-    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array
+    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, exact: bool
 ) -> Change:
     schema = table.spec.schema
-    plan = _plan(rows, columns, weights, None)
+    given = len(weights)
+    plan = _plan(rows, columns, weights, None, exact)
     for types in () if plan else (tuple(map(_image, schema.types)), schema.types):
         columns, weights = _consolidated(columns, weights, types)
         if not len(weights):
             return Change(rows, _NONE, _NONE, _NONE, _NONE)
-        plan = _plan(rows, columns, weights, schema.types)
+        plan = _plan(rows, columns, weights, schema.types, False)
         if plan is not None:
             break
     if plan is None:
         raise InternalError(
             f'table "{table.name}": a second row of a key came, or a row went that was not there'
         )
-    keys, coming, removed, going = plan
-    inserted = _upsert(table, columns, None, keys, coming)
-    table.delete(going)
+    entries, coming, removed = plan
+    inserted = _upsert(table, columns, None, entries, coming)
+    if len(removed):
+        table.delete(removed[rows.died[removed] == ALIVE])
     ones = np.ones(max(len(removed), len(inserted)), np.int64)
-    return Change(rows, removed, ones[: len(removed)], inserted, ones[: len(inserted)])
+    simple = len(weights) == given
+    return Change(rows, removed, ones[: len(removed)], inserted, ones[: len(inserted)], simple)
 
 
 def _plan(
@@ -123,57 +139,26 @@ def _plan(
     columns: Sequence[pa.Array],
     weights: Int64Array,
     types: tuple[Type, ...] | None,
-) -> tuple[Keys, Positions, Positions, Positions] | None:
-    """(keys, delta rows to upsert, positions of rows going, those not replaced), or None if not simple.
+    exact: bool,
+) -> tuple[Entries, Positions, Positions] | None:
+    """(entries of the delta's rows, which of them to upsert, positions of rows going), or None if not simple.
 
     It is if each key has at most one row coming and one going, the one going is the live row, and
-    nothing comes on top of a live row. Rows are compared by their bits, or by value given their `types`.
+    nothing comes on top of a live row. Rows are compared by their bits, or by value given their `types`,
+    or not at all (`exact`).
     """
-    if (np.abs(weights) != 1).any():
+    entries = rows.enter(columns, len(weights))
+    old = rows.primary.plan_keyed(entries, weights, rows.died)
+    if old is None:
         return None
-    keys = rows.encode_rows(columns, len(weights))
-    old = rows.lookup_encoded(keys)
     if len(weights) == 1:
-        return _plan_one(rows, columns, int(weights[0]), keys, old, types)
-    plus = weights > 0
-    ids, first = group_ids(keys)
-    if not _once(ids[plus], len(first)) or not _once(ids[~plus], len(first)):
+        coming, going = (_FIRST, _NONE) if weights[0] > 0 else (_NONE, _FIRST)
+    else:
+        coming, going = np.flatnonzero(weights > 0), np.flatnonzero(weights < 0)
+    removed = old[going]
+    if len(going) and not exact and not _equal(rows, columns, going, removed, types):
         return None
-    minus = np.flatnonzero(~plus)
-    has_minus = np.zeros(len(first), np.bool_)
-    has_minus[ids[minus]] = True
-    if ((old[first] >= 0) != has_minus).any():
-        return None
-    if len(minus) and not _equal(rows, columns, minus, old[minus], types):
-        return None
-    has_plus = np.zeros(len(first), np.bool_)
-    has_plus[ids[plus]] = True
-    removed = old[minus]
-    return keys, np.flatnonzero(plus), removed, removed[~has_plus[ids[minus]]]
-
-
-def _plan_one(
-    rows: GrowingRows,
-    columns: Sequence[pa.Array],
-    weight: int,
-    keys: Keys,
-    old: Positions,
-    types: tuple[Type, ...] | None,
-) -> tuple[Keys, Positions, Positions, Positions] | None:
-    """`_plan` of a single row, at a third of the cost."""
-    if weight > 0:
-        return (keys, _FIRST, _NONE, _NONE) if old[0] < 0 else None
-    if old[0] < 0 or not _equal(rows, columns, _FIRST, old, types):
-        return None
-    return keys, _NONE, old, old
-
-
-def _once(ids: Positions, groups: int) -> bool:
-    if len(ids) < 2:
-        return True
-    if len(ids) > groups:
-        return False
-    return bool(np.bincount(ids, minlength=1).max() <= 1)
+    return entries, coming, removed
 
 
 def _equal(

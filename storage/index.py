@@ -94,14 +94,14 @@ class HashIndex(IndexView):
         view.head, view.link = self.head, self.link
         return view
 
-    def replace(self, keys: Keys, died: Died, start: int, now: int) -> Positions | None:
-        """Enters rows `start`… as the versions of distinct `keys`, ending the live ones before them.
+    def replace(self, entries: Entries, died: Died, start: int, now: int) -> Positions | None:
+        """Enters rows `start`… as the versions of distinct `entries`, ending the live ones before them.
 
         Returns the positions ended (−1: the key had no live row), or None if a key occurs twice;
         then nothing is entered.
         """
-        entries = self._enter(keys, start)
-        old = np.empty(keys.length, np.int64)
+        self._open_rows(entries, start)
+        old = np.empty(len(entries), np.int64)
         twice = kernels_rows.replace_rows(entries, self.head, self.link, died, start, now, old)
         if twice >= 0:
             kernels_rows.unchain_rows(entries[:twice], self.head, self.link, start)
@@ -113,7 +113,8 @@ class HashIndex(IndexView):
 
     def chain(self, keys: Keys, start: int) -> None:
         """Enters rows `start`… under their keys, beside the rows already there."""
-        entries = self._enter(keys, start)
+        entries = self.enter(keys)
+        self._open_rows(entries, start)
         kernels_rows.chain_rows(entries, self.head, self.link, start)
 
     def roll_back(self) -> None:
@@ -150,17 +151,38 @@ class HashIndex(IndexView):
         kernels.move_slots(self.slots, new.slots, renumbered)
         return new
 
-    def _enter(self, keys: Keys, start: int) -> Entries:
+    def plan_keyed(self, entries: Entries, weights: Int64Array, died: Died) -> Positions | None:
+        """The live row of each key (−1: none) if the delta of a keyed table is simple, else None.
+
+        What that means is told at `kernels_rows.plan_keyed`.
+        """
+        old = np.empty(len(entries), np.int64)
+        going, coming = self._bits(), self._bits()
+        simple = kernels_rows.plan_keyed(entries, weights, self.head, died, going, coming, old)
+        return old if simple else None
+
+    def plan_bag(self, entries: Entries, died: Died) -> Positions | None:
+        """The live row of each key (−1: none) if the keys are distinct, else None."""
+        old = np.empty(len(entries), np.int64)
+        return old if kernels_rows.plan_bag(entries, self.head, died, self._bits(), old) else None
+
+    def _bits(self) -> npt.NDArray[np.uint8]:
+        return np.zeros((self.count >> 3) + 1, np.uint8)
+
+    def enter(self, keys: Keys) -> Entries:
+        """The entry of each key, made where there is none. A key without rows does no harm."""
         assert keys.width == self.width
-        self._reserve_rows(start, start + keys.length)
         self._reserve_keys(keys)
         entries = np.empty(keys.length, np.int32)
         self.count = kernels.intern_keys(
             self.slots, self.key_data, self.key_offsets, self.width, self.count, self.head,
             keys.data, keys.offsets, entries,
         )  # fmt: skip
-        self.undo.append((entries, start))
         return entries
+
+    def _open_rows(self, entries: Entries, start: int) -> None:
+        self._reserve_rows(start, start + len(entries))
+        self.undo.append((entries, start))
 
     def _reserve_rows(self, used: int, needed: int) -> None:
         if needed > ROWS_MAX:

@@ -131,14 +131,14 @@ def group_keys(data, offsets, width, slots, ids, first):
     """
     size = np.uint64(slots.size)
     groups = 0
+    tags = np.empty(_BLOCK + 1, np.uint64)
     for i in range(ids.size):
-        if width > 0:
-            start = i * width
-            end = start + width
-        else:
-            start = offsets[i]
-            end = offsets[i + 1]
-        tag = _hash(data, start, end) >> _32
+        if i % _BLOCK == 0:
+            stop = min(i + _BLOCK, ids.size)
+            _touch(slots, data, offsets, width, 0, data, offsets, i, stop, tags)
+        start = i * width if width > 0 else offsets[i]
+        end = start + width if width > 0 else offsets[i + 1]
+        tag = tags[i % _BLOCK]
         at = np.int64((tag * size) >> _32)
         while True:
             slot = slots[at]

@@ -22,6 +22,61 @@ _INT64 = t.Array(t.int64, 1, "C", readonly=True)
 _INT64_OUT = t.int64[::1]
 _ENTRIES = t.int32[::1]
 _DIED = t.uint32[::1]
+_BITS = t.uint8[::1]
+
+
+@nb.njit(nogil=True, inline="always")
+def _set(bits, i):
+    """Sets bit `i`; whether it was set."""
+    mask = np.uint8(1) << np.uint8(i & 7)
+    was = bits[i >> 3] & mask
+    bits[i >> 3] |= mask
+    return was != 0
+
+
+@nb.njit([t.boolean(_ENTRIES, _INT64, _ENTRIES, _DIED, _BITS, _BITS, _INT64_OUT)], cache=True, nogil=True)
+def plan_keyed(entries, weights, head, died, going, coming, old):
+    """Whether a delta of a keyed table is simple; `old[i]` becomes the live row of each key, −1 if none.
+
+    It is if each key has at most one row coming and one going (weights 1 and −1), every row going is
+    alive, and none comes on top of a live row that does not go. `going` and `coming` are zeroed bit sets
+    over the entries. Nothing but them and `old` is written.
+    """
+    for i in range(entries.size):
+        if weights[i] >= 0:
+            continue
+        position = head[entries[i]]
+        if weights[i] != -1 or position < 0 or died[position] != ALIVE or _set(going, entries[i]):
+            return False
+        old[i] = position
+    for i in range(entries.size):
+        if weights[i] < 0:
+            continue
+        entry = entries[i]
+        if weights[i] != 1 or _set(coming, entry):
+            return False
+        position = head[entry]
+        alive = position >= 0 and died[position] == ALIVE
+        replaced = (going[entry >> 3] >> np.uint8(entry & 7)) & np.uint8(1) != 0
+        if alive != replaced:
+            return False
+        old[i] = position if alive else -1
+    return True
+
+
+@nb.njit([t.boolean(_ENTRIES, _ENTRIES, _DIED, _BITS, _INT64_OUT)], cache=True, nogil=True)
+def plan_bag(entries, head, died, seen, old):
+    """Whether no key occurs twice in a bag's delta; `old[i]` becomes the live row of each key, −1 if none.
+
+    `seen` is a zeroed bit set over the entries.
+    """
+    for i in range(entries.size):
+        entry = entries[i]
+        if _set(seen, entry):
+            return False
+        position = head[entry]
+        old[i] = position if position >= 0 and died[position] == ALIVE else -1
+    return True
 
 
 @nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)

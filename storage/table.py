@@ -14,6 +14,7 @@ import pyarrow as pa
 from .apply import apply_delta
 from .change import Change
 from .errors import InternalError
+from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
@@ -123,17 +124,28 @@ class StateTable:
         count = len(columns[0]) if columns else (1 if weights is None else len(weights))
         if not count:
             return _NOWHERE
-        return self.upsert_encoded(columns, weights, self._rows.encode_rows(columns, count))
+        return self.upsert_entered(columns, weights, self._rows.enter(columns, count))
 
-    def upsert_encoded(
-        self, columns: Sequence[pa.Array], weights: Int64Array | None, keys: Keys
+    def enter(self, keys: Sequence[pa.Array], length: int) -> tuple[Entries, Positions]:
+        """(entries, positions): what `upsert_entered` takes for these keys, and what `lookup` gives.
+
+        For an operator that looks up keys in order to write their rows in the same epoch: the index is
+        searched once.
+        """
+        self._now()
+        rows = self._rows
+        entries = rows.primary.enter(encode_keys(keys, self.spec.key_types, length))
+        return entries, rows.primary.latest(entries, rows.died, rows.limit, NOW)
+
+    def upsert_entered(
+        self, columns: Sequence[pa.Array], weights: Int64Array | None, entries: Entries
     ) -> Positions:
-        """`upsert` of at least one row whose key bytes are known."""
-        count = keys.length
+        """`upsert` of at least one row whose entries in the primary index are known."""
+        count = len(entries)
         now = self._now()
         rows = self._rows
         start = rows.append(columns, weights, count)
-        ended = rows.replace(start, keys, now)
+        ended = rows.replace(start, entries, now)
         if ended is None:
             raise InternalError(f'table "{self.name}": a key occurs twice in one upsert')
         ended = ended[ended >= 0]
@@ -161,15 +173,17 @@ class StateTable:
         self._start = self._live = 0
         self._ended, self._deleted = [], []
 
-    def apply(self, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+    def apply(self, columns: Sequence[pa.Array], weights: Int64Array, exact: bool = False) -> Change:
         """Integrates a delta: rows come (positive weight) and go (negative weight), in any order.
 
         Keyed table: what remains after equal rows cancel is at most one row going and one coming per
-        key. Bag: weights add up. Raises InternalError for a second row of a key, and for a row going
-        that is not there; the epoch must then be rolled back.
+        key. Bag: weights add up. `exact` vouches that a row going is the live row of its key, column by
+        column, when no key has two rows coming or going; it is then not compared. Raises InternalError
+        for a second row of a key, and for a row going that is not there; the epoch must then be rolled
+        back.
         """
         self._now()
-        return apply_delta(self, self._rows, columns, weights)
+        return apply_delta(self, self._rows, columns, weights, exact)
 
     def _now(self) -> int:
         assert self._epoch is not None, f"{self.name}: no epoch is open"
@@ -224,7 +238,7 @@ class StateTable:
         if not rows.limit:
             rows = self._rows = GrowingRows(self.spec, epoch - 1)
         start = rows.append(columns, weights, count)
-        if rows.replace(start, rows.encode_rows(columns, count), max(epoch - rows.base, 0)) is None:
+        if rows.replace(start, rows.enter(columns, count), max(epoch - rows.base, 0)) is None:
             rows.roll_back(start, rows.live - count, [])
             raise InternalError(f'table "{self.name}": a key occurs twice among restored rows')
         rows.forget_undo()

@@ -171,12 +171,12 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
             keys = [columns[place] for place in self.spec.indexes[i]]
             index.chain(encode_keys(keys, self.index_types[i], count), start)
 
-    def replace(self, start: int, keys: Keys, now: int) -> Positions | None:
-        """Makes the rows from `start` on the versions of their distinct keys.
+    def replace(self, start: int, entries: Entries, now: int) -> Positions | None:
+        """Makes the rows from `start` on the versions of their distinct keys (entries of `enter`).
 
         Returns the positions of the rows ended thereby, −1 for a new key; None if a key occurs twice.
         """
-        ended = self.primary.replace(keys, self.died, start, now)
+        ended = self.primary.replace(entries, self.died, start, now)
         if ended is not None:
             self.live -= int(np.count_nonzero(ended >= 0))
         return ended
@@ -184,6 +184,10 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
     def encode_rows(self, columns: Sequence[pa.Array], count: int) -> Keys:
         """The primary keys of whole rows."""
         return encode_keys([columns[i] for i in self.spec.key_columns], self.key_types, count)
+
+    def enter(self, columns: Sequence[pa.Array], count: int) -> Entries:
+        """The primary index's entries of the keys of whole rows, made where there are none."""
+        return self.primary.enter(self.encode_rows(columns, count))
 
     def end(self, positions: Positions, now: int) -> int:
         """Ends live rows. Returns −1, or which of `positions` is no live row (nothing is changed then)."""

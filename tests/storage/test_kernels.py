@@ -328,3 +328,47 @@ def test_encode_numeric_texts() -> None:
         expected = specials.get(text) or b"\x01" + decimal_bytes(Decimal(text))
         assert out[starts[i] :][: sizes[i]].tobytes() == (expected if valid[i] else b"\x02"), text
         assert sizes[i] <= len(text) + kernels_keys.NUMERIC_TEXT_EXTRA
+
+
+def simple_plan(entries: list[int], weights: list[int], alive: dict[int, int]) -> list[int] | None:
+    """The live row of each key of a simple delta to a keyed table."""
+    going = [entry for entry, weight in zip(entries, weights, strict=True) if weight == -1]
+    coming = [entry for entry, weight in zip(entries, weights, strict=True) if weight == 1]
+    if len(going) + len(coming) < len(entries):
+        return None
+    if len(set(going)) < len(going) or len(set(coming)) < len(coming) or not set(going) <= alive.keys():
+        return None
+    if any((entry in alive) != (entry in going) for entry in coming):
+        return None
+    return [alive.get(entry, -1) for entry in entries]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_plans_of_deltas(seed: int) -> None:
+    rng = random.Random(seed)
+    index, alive = Index(9), dict[int, int]()
+    for entry in rng.sample(range(40), 25):
+        index.head[entry] = position = rng.randrange(1000) * 4 + rng.randrange(2)
+        if position % 4:
+            index.died[position] = 7
+        else:
+            alive[entry] = position
+    for _ in range(200):
+        count = rng.randrange(1, 5)
+        entries = [rng.randrange(40) for _ in range(count)]
+        weights = [rng.choice([1, 1, -1, -1, 2]) for _ in range(count)]
+        if rng.random() < 0.5:
+            entries = [*alive][:count] * 2
+            weights = [-1] * (len(entries) // 2) + [1] * (len(entries) // 2)
+        numbers, old = np.array(entries, np.int32), np.full(len(entries), -9, np.int64)
+        before = index.head.copy(), index.died.copy()
+        bits = [np.zeros(63, np.uint8) for _ in range(3)]
+        arguments = (numbers, np.array(weights), index.head, index.died, bits[0], bits[1], old)
+        simple = kernels_rows.plan_keyed(*arguments)
+        expected = simple_plan(entries, weights, alive)
+        assert simple == (expected is not None)
+        assert not simple or old.tolist() == expected
+        distinct = kernels_rows.plan_bag(numbers, index.head, index.died, bits[2], old)
+        assert distinct == (len(set(entries)) == len(entries))
+        assert not distinct or old.tolist() == [alive.get(entry, -1) for entry in entries]
+        assert (index.head == before[0]).all() and (index.died == before[1]).all()
