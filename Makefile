@@ -8,6 +8,7 @@ SECONDS ?= 1800
 .PHONY: demo soak test test-all check bench kafka format clean
 
 $(STAMP): pyproject.toml
+	@echo "Setting up $(VENV), once; it takes a minute or a few."
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from .. import __version__
 from ..storage.errors import StartupError
 from .config import add_options, load_config
 
@@ -26,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="millpond", description="A streaming SQL database you talk to with psql."
     )
+    parser.add_argument("--version", action="version", version=f"millpond {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     serve = commands.add_parser("serve", help="run a server")
     add_options(serve)

@@ -93,6 +93,7 @@ async def _run(
     console.print(f"    psql -h 127.0.0.1 -p {listener.port} -d millpond\n", highlight=False)
     board = Board(session, time.monotonic())
     if live:
+        console.print("Ctrl-C ends it, and leaves nothing behind.\n")
         await _show(board, console, stop, seconds)
     else:
         await _pause(stop, seconds)

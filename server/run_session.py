@@ -181,9 +181,7 @@ def run_nothing(
         case st.Refresh():
             return Result("REFRESH MATERIALIZED VIEW", notices=[Notice("a view here is always up to date")])
         case st.Notify():
-            raise FeatureNotSupported(
-                "NOTIFY is not supported", hint="SUBSCRIBE gives the changes of a view."
-            )
+            raise FeatureNotSupported("NOTIFY is not supported")
         case st.Listen():
             return Result("LISTEN", notices=[Notice("nothing will be notified: NOTIFY is not supported")])
         case _:
