@@ -297,7 +297,9 @@ def truncated(state: Path) -> None:
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.parametrize("damage", [delete, pytest.param(garbage, marks=SLOW), foreign, truncated])
+@pytest.mark.parametrize(
+    "damage", [delete, pytest.param(garbage, marks=SLOW), foreign, pytest.param(truncated, marks=SLOW)]
+)
 def test_a_lost_store_is_rebuilt_from_the_log(ended: ServerProcess, damage: Callable[[Path], None]) -> None:
     damage(ended.data / "state")
     complete(ended)
@@ -340,6 +342,7 @@ def test_a_segment_missing_in_the_middle_is_refused(ended: ServerProcess) -> Non
     assert "lost" in refused(ended)
 
 
+@SLOW
 def test_a_torn_tail_is_cut(ended: ServerProcess) -> None:
     """What was not committed when all ended is no damage."""
     with segments(ended)[-1].open("ab") as file:
