@@ -2,7 +2,7 @@
 
     storage = Storage.open(Path("data"))
     table = storage.table("r16384", spec)       # with its rows of the last committed epoch
-    storage.begin()                             # opens epoch storage.epoch + 1 in every table
+    storage.begin()                             # opens epoch storage.epoch + 1
     table.upsert(...)
     storage.commit({"source": b"offset"})       # changelog and offsets with one fsync, then visible
 
@@ -80,6 +80,8 @@ class Storage:
         self._limits = limits
         self._clock = clock
         self._tables: dict[str, StateTable] = {}
+        self._begun: list[StateTable] = []
+        """Tables written in the open epoch; the others have nothing to commit."""
         self._specs = dict(recovered.specs)
         self._durable = dict(recovered.specs)
         self._last_number = recovered.last_number
@@ -138,6 +140,8 @@ class Storage:
         """The storage of a standby that took over `log`, with the tables it has kept up to its end."""
         storage = Storage(lock, log, recovered, limits, clock)
         storage._tables, storage._checkpointer = tables, checkpointer
+        for table in tables.values():
+            table.opener = storage._begin_table
         checkpointer.log = log
         return storage
 
@@ -178,8 +182,7 @@ class Storage:
                 self._undo.tables[name] = table
         else:
             table = self._create(name, spec, stale=stored is not None)
-        if self._open:
-            table.begin(self.epoch + 1)
+        table.opener = self._begin_table
         self._tables[name] = table
         return table
 
@@ -192,13 +195,15 @@ class Storage:
         self.stale.discard(name)
 
     def begin(self) -> int:
-        """Opens the next epoch in every table and returns its number."""
+        """Opens the next epoch and returns its number. It begins in a table with the first write to it."""
         assert not self._open
         self._open = True
-        epoch = self.epoch + 1
-        for table in self._tables.values():
-            table.begin(epoch)
-        return epoch
+        return self.epoch + 1
+
+    def _begin_table(self, table: StateTable) -> None:
+        assert self._open, f"{table.name}: no epoch is open"
+        table.begin(self.epoch + 1)
+        self._begun.append(table)
 
     def commit(self, sources: Mapping[str, bytes]) -> int:
         """Makes the open epoch durable, then visible. Returns its number.
@@ -222,8 +227,9 @@ class Storage:
             self._stamped = set()
             self.rollback()
             raise
-        for table in self._tables.values():
+        for table in self._begun:
             table.commit()
+        self._begun.clear()
         self.epoch, self.sources = epoch, offsets
         self._open, self._undo = False, None
         if self._durable != self._specs:
@@ -239,8 +245,9 @@ class Storage:
         undo = self._undo
         if undo is not None:
             self._tables, self._specs, self.stale = undo.tables, undo.specs, undo.stale
-        for table in self._tables.values():
+        for table in self._begun:
             table.rollback()
+        self._begun.clear()
         self._open, self._undo = False, None
 
     def checkpoint(self, wait: bool = False) -> None:
@@ -307,9 +314,9 @@ class Storage:
         frames: list[Frame] = []
         if self._specs != self._durable:
             frames = self._shape_frames()
-        for name, table in self._tables.items():
-            change = table.change()
-            if len(change):
+        for table in self._begun:
+            name, change = table.name, table.change()
+            if len(change) and self._tables.get(name) is table:
                 if name not in self._stamped:
                     frames.append(self._stamp(name))
                 frames += change_frames(change, self._specs[name])

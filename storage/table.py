@@ -6,7 +6,7 @@ How rows are versioned so that neither waits for the other is told in `versions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,8 @@ class StateTable:
         self._horizon = 0
         self._no_rows = spec.schema.empty()
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
+        self.opener: Callable[[StateTable], None] | None = None
+        """Called by the first write of an epoch that has not begun here: it calls `begin`."""
 
     def __len__(self) -> int:
         """Live rows (of a bag: distinct rows)."""
@@ -63,7 +65,7 @@ class StateTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes reserved for rows and indexes."""
+        """Bytes in use for rows and indexes."""
         return self._rows.nbytes
 
     # -- reading
@@ -93,9 +95,12 @@ class StateTable:
         """How often each row is there: 1 in a keyed table; 0 where the position is −1."""
         return self._rows.weights(positions)
 
-    def scan(self) -> tuple[list[pa.Array], Int64Array]:
-        """All live rows and their weights; not copied unless some row version has ended."""
-        return self._rows.scan()
+    def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
+        """All live rows (all columns, or those asked for) and their weights.
+
+        They are not copied unless some row version has ended.
+        """
+        return self._rows.scan(columns)
 
     def snapshot(self) -> TableSnapshot:
         """The table as of the last committed epoch."""
@@ -186,6 +191,8 @@ class StateTable:
         return apply_delta(self, self._rows, columns, weights, exact)
 
     def _now(self) -> int:
+        if self._epoch is None and self.opener is not None:
+            self.opener(self)
         assert self._epoch is not None, f"{self.name}: no epoch is open"
         return self._epoch - self._rows.base
 
