@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..storage.keycode import encode_keys, group_ids
-from ..storage.types import Type
+from ..storage.keycode import dense_group_ids, encode_keys, group_ids
+from ..storage.types import INTEGERS, Type
 from .node import EpochContext
 
 BoolArray = npt.NDArray[np.bool_]
@@ -58,6 +58,10 @@ def group_rows(
         values = [_comparable(column, type_) for column, type_ in zip(columns, types, strict=True)]
         if all(column is not None for column in values):
             return _group_few(list(zip(*values, strict=True)))  # pyright: ignore[reportArgumentType]
+    if len(columns) == 1 and types[0].name in INTEGERS and not columns[0].null_count:
+        found = dense_group_ids(columns[0].to_numpy().astype(np.int64, copy=False))
+        if found is not None:
+            return found
     return group_ids(encode_keys(columns, types))
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from ..storage.schema import Schema
 from .node import EpochContext, Node, OpenContext, Operator
-from .zset import ZSet
+from .zset import Weights, ZSet
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,18 @@ class Scan(Node):
         """The columns of this scan out of rows of the whole relation."""
         return relation if self.columns is None else relation.select(self.columns)
 
+    def spread(self, columns: Sequence[pa.Array], weights: Weights) -> ZSet:
+        """Rows for `cut` of which only the columns that come out were read, in their order."""
+        if self.columns is None:
+            return ZSet(self.schema_, tuple(columns), weights)
+        read = dict(zip(self.columns, columns, strict=True))
+        return ZSet(self.schema_, tuple(read.get(i) for i in range(len(self.schema_))), weights)
+
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        """`inputs[0]` is the whole relation (all its columns), given by whoever runs the plan."""
+        """`inputs[0]` is the whole relation, given by whoever runs the plan.
+
+        All its columns are there, or (see `spread`) those that come out.
+        """
         return self.cut(inputs[0])
 
     def open(self, context: OpenContext) -> Operator:

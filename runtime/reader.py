@@ -40,8 +40,7 @@ class SnapshotReader:
             positions = table.lookup(key_values(scan, self.read))
             positions = positions[positions >= 0]
             return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
-        columns, weights = table.scan()
-        return ZSet(scan.schema_, tuple(columns), weights)
+        return scan.spread(*table.scan(scan.columns))
 
     def _from_overlay(self, scan: Scan, overlay: TableOverlay) -> ZSet:
         if isinstance(scan, KeyLookup):

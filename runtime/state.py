@@ -95,8 +95,7 @@ class State:
             positions = table.lookup(key_values(scan, read))
             positions = positions[positions >= 0]
             return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
-        columns, weights = table.scan()
-        return ZSet(scan.schema_, tuple(columns), weights)
+        return scan.spread(*table.scan(scan.columns))
 
     def draw_row_ids(self, table: Table, count: int) -> int:
         """The first of `count` fresh row ids of `table`."""

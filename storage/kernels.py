@@ -162,6 +162,20 @@ def group_keys(data, offsets, width, slots, ids, first):
     return groups
 
 
+@nb.njit([t.int64(_INT64, t.int64, _ENTRIES, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
+def group_dense(values, low, numbers, ids, first):
+    """`group_keys` of integers from `low` up to `low + numbers.size`, `numbers` zeroed: no hashing."""
+    groups = 0
+    for i in range(values.size):
+        at = values[i] - low
+        if numbers[at] == 0:
+            first[groups] = i
+            groups += 1
+            numbers[at] = groups
+        ids[i] = numbers[at] - 1
+    return groups
+
+
 @nb.njit([t.void(_SLOTS, _BYTES, _INT64, t.int64, t.int64, _BYTES, _INT64, _ENTRIES)], cache=True, nogil=True)
 def find_keys(slots, key_data, key_offsets, width, limit, data, offsets, out):
     """The entry of each probe key among the entries below `limit`, −1 when there is none."""

@@ -384,6 +384,16 @@ def _from_list(encoded: Sequence[bytes]) -> _Encoded:
 # -- groups
 
 
+def dense_group_ids(values: Int64Array) -> tuple[Int64Array, Int64Array] | None:
+    """`group_ids` of integers that lie close together (at least one in every two); None of others."""
+    low, high = int(values.min()), int(values.max())
+    if high - low >= 2 * len(values):
+        return None
+    ids, first = np.empty(len(values), np.int64), np.empty(min(len(values), high - low + 1), np.int64)
+    groups = kernels.group_dense(values, low, np.zeros(high - low + 1, np.int32), ids, first)
+    return ids, first[:groups]
+
+
 def group_ids(keys: Keys) -> tuple[Int64Array, Int64Array]:
     """Numbers equal keys alike: (group of each row, first row of each group).
 

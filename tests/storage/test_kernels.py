@@ -330,6 +330,19 @@ def test_encode_numeric_texts() -> None:
         assert sizes[i] <= len(text) + kernels_keys.NUMERIC_TEXT_EXTRA
 
 
+def test_group_dense() -> None:
+    rng = random.Random(5)
+    for low, span in ((-3, 1), (0, 7), (10**15, 300)):
+        values = [low + rng.randrange(span) for _ in range(200)]
+        ids, first = np.empty(200, np.int64), np.empty(span, np.int64)
+        numbers = np.zeros(span, np.int32)
+        groups = kernels.group_dense(np.array(values), low, numbers, ids, first)
+        distinct = list(dict.fromkeys(values))
+        assert groups == len(distinct)
+        assert ids.tolist() == [distinct.index(value) for value in values]
+        assert first[:groups].tolist() == [values.index(value) for value in distinct]
+
+
 def simple_plan(entries: list[int], weights: list[int], alive: dict[int, int]) -> list[int] | None:
     """The live row of each key of a simple delta to a keyed table."""
     going = [entry for entry, weight in zip(entries, weights, strict=True) if weight == -1]
