@@ -21,13 +21,14 @@ TEXT_BYTES_MAX = 2**31 - 1
 """Bytes of all values of one string column of one table: Arrow's 32-bit offsets."""
 
 CAPACITY_MIN = 16
-_DOUBLING_ROWS = 1 << 20
 
 
 def capacity_for(needed: int, capacity: int) -> int:
-    """The capacity to grow to: doubled while small, half as much again when large."""
-    grown = capacity * 2 if capacity < _DOUBLING_ROWS else capacity + capacity // 2
-    return max(needed, grown, CAPACITY_MIN)
+    """The capacity to grow to: at least doubled.
+
+    What is reserved and not yet used costs addresses only: the system gives pages when they are written.
+    """
+    return max(needed, capacity * 2, CAPACITY_MIN)
 
 
 def grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
@@ -50,8 +51,9 @@ class ColumnView(Protocol):
         """The rows at `positions`; NULL where `missing` (their positions are −1)."""
         ...
 
-    @property
-    def nbytes(self) -> int: ...
+    def bytes_of(self, rows: int) -> int:
+        """Bytes in use for the first `rows` rows."""
+        ...
 
 
 class GrowingColumn(ColumnView, Protocol):
@@ -102,9 +104,8 @@ class FixedView:
             return av.from_bools(values, valid)
         return av.from_fixed(self.arrow, values, valid)
 
-    @property
-    def nbytes(self) -> int:
-        return self.values.nbytes + (0 if self.valid is None else self.valid.nbytes)
+    def bytes_of(self, rows: int) -> int:
+        return rows * (self.values.itemsize + (0 if self.valid is None else 1))
 
 
 class GrowingFixed(FixedView):
@@ -165,10 +166,8 @@ class TextView:
         rows = int(positions.max()) + 1 if len(positions) else 0
         return self.array(0, rows).take(pa.array(positions, mask=missing))
 
-    @property
-    def nbytes(self) -> int:
-        valid = 0 if self.valid is None else self.valid.nbytes
-        return self.offsets.nbytes + self.data.nbytes + valid
+    def bytes_of(self, rows: int) -> int:
+        return rows * (4 if self.valid is None else 5) + int(self.offsets[rows])
 
 
 class GrowingText(TextView):
@@ -256,6 +255,5 @@ class GenericColumn:
     def compacted(self, positions: Positions, capacity: int) -> GenericColumn:
         return GenericColumn(self.arrow, (self.take(positions, None),))
 
-    @property
-    def nbytes(self) -> int:
+    def bytes_of(self, rows: int) -> int:
         return sum(chunk.nbytes for chunk in self.chunks)

@@ -71,10 +71,11 @@ class IndexView:
         kernels_rows.list_chain(entries, self.head, self.link, died, limit, as_of, probes, positions)
         return probes, positions
 
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.slots, self.key_data, self.key_offsets, self.head, self.link)
-        return sum(array.nbytes for array in arrays)
+    def bytes_of(self, rows: int) -> int:
+        """Bytes in use for the keys and the chains of the first `rows` rows."""
+        count = self.count
+        keys = count * self.width if self.width else int(self.key_offsets[count]) + 8 * count
+        return self.slots.nbytes + keys + 4 * count + 4 * rows
 
 
 class HashIndex(IndexView):

@@ -66,5 +66,5 @@ class TableSnapshot:
 
     @property
     def nbytes(self) -> int:
-        """Bytes reserved for rows and indexes; mostly shared with the table."""
+        """Bytes in use for rows and indexes; mostly shared with the table."""
         return self._rows.nbytes

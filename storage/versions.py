@@ -117,10 +117,10 @@ class VersionedRows(Generic[ColumnT, IndexT]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes reserved for rows and indexes."""
-        counts = 0 if self.counts is None else self.counts.nbytes
-        parts = sum(part.nbytes for part in (*self.columns, self.primary, *self.secondary))
-        return parts + counts + self.died.nbytes
+        """Bytes in use for rows and indexes."""
+        rows = self.limit
+        parts = sum(part.bytes_of(rows) for part in (*self.columns, self.primary, *self.secondary))
+        return parts + rows * (4 if self.counts is None else 12)
 
 
 FrozenRows = VersionedRows[ColumnView, IndexView]
