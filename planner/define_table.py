@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ..sql import statements as st
@@ -62,10 +63,23 @@ def create_table(statement: st.CreateTable, context: DefineContext) -> Definitio
     catalog = catalog.with_all([table, *sequences])
     for column in body.columns:
         if column.default is not None:
-            check_default(table, column.name, catalog, context.search_path)
-    for check in table.checks:
-        check_condition(table, check.expression, catalog, context.search_path)
+            with placed(column.default):
+                check_default(table, column.name, catalog, context.search_path)
+    for declared, check in zip(body.checks, table.checks, strict=True):
+        with placed(declared.expression):
+            check_condition(table, check.expression, catalog, context.search_path)
     return Definition(catalog, "CREATE TABLE", created=(table, *sequences))
+
+
+@contextmanager
+def placed(expression: st.SqlExpression) -> Generator[None]:
+    """Positions of errors in an expression's text, as positions in the statement it stands in."""
+    try:
+        yield
+    except SqlError as error:
+        if error.position and expression.position:
+            error.position += expression.position - 1
+        raise
 
 
 def _table(

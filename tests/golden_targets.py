@@ -67,7 +67,7 @@ def error_lines(message: str, detail: str, hint: str, position: int) -> list[str
     """The fields of an error as a script shows them."""
     lines = [*message.split("\n")]
     if detail:
-        lines.append(f"DETAIL: {detail}")
+        lines.extend(f"DETAIL: {detail}".split("\n"))
     if hint:
         lines.append(f"HINT: {hint}")
     if position:

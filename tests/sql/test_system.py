@@ -26,7 +26,7 @@ from millpond.storage.schema import Column, Schema
 from millpond.storage.types import INT4, REGCLASS, TEXT, numeric, varchar
 
 SHOWN_AS = {
-    "sql_identifier": "name", "character_data": "text", "yes_or_no": "text", "cardinal_number": "int4",
+    "sql_identifier": "name", "character_data": "varchar", "yes_or_no": "varchar", "cardinal_number": "int4",
     "time_stamp": "timestamptz", "pg_node_tree": "text", "pg_lsn": "text", "_aclitem": "_text",
     "anyarray": "_text", "inet": "text", "pg_ndistinct": "text", "pg_dependencies": "text",
     "pg_mcv_list": "text", "_pg_statistic": "_text",
