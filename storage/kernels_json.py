@@ -140,7 +140,7 @@ def _nested(data, at, end, stack):
                 return -1
         elif (expect == _NAME_OR_CLOSE and byte == 125) or (expect == _VALUE_OR_CLOSE and byte == 93):
             closed = True
-        elif expect == _NAME or expect == _NAME_OR_CLOSE:
+        elif expect == _NAME or expect == _NAME_OR_CLOSE:  # noqa: SIM109 - faster compiled
             if byte != 34:
                 return -1
             at, _ = _string(data, at + 1, end)
