@@ -225,6 +225,9 @@ class KafkaReader:
     def _add_partitions(self, at: Offset, topic: Topic) -> bool:
         """Partitions that came since: all of their records are new."""
         added = [p for p in topic.partitions if p not in at.next]
+        if added:
+            assert self._questions is not None
+            self._questions.refresh()
         for partition in added:
             assert self._questions is not None
             at.first[partition] = at.next[partition] = self._questions.bounds(partition)[0]

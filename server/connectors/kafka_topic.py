@@ -54,6 +54,13 @@ class TopicQuestions:
             raise UndefinedObject(f'topic "{name}" does not exist')
         return Topic(str(found.topic_id), tuple(sorted(p.id for p in found.partitions)))
 
+    def refresh(self) -> None:
+        """Lets the consumer see partitions that are new; by itself it looks every few minutes only."""
+        try:
+            _ = self._consumer.list_topics(self._options.topic, ANSWER_S)
+        except KafkaException as error:
+            raise self.problem(error) from None
+
     def bounds(self, partition: int) -> tuple[int, int]:
         """(first offset there is, the one behind the last)."""
         place = TopicPartition(self._options.topic, partition)
