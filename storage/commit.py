@@ -45,6 +45,10 @@ class StorageLimits:
     """More segments than this are compacted however small they are (each start begins one)."""
 
 
+RENUMBER_EPOCHS = 1 << 30
+"""So often tables that have not been compacted for as long count their epochs anew."""
+
+
 @dataclass(slots=True)
 class _Undo:
     """What `table` and `drop` changed in the open epoch."""
@@ -198,7 +202,13 @@ class Storage:
         """Opens the next epoch and returns its number. It begins in a table with the first write to it."""
         assert not self._open
         self._open = True
-        return self.epoch + 1
+        epoch = self.epoch + 1
+        if epoch % RENUMBER_EPOCHS == 0:
+            # Not when a table's epoch begins: by then rows of it may have been looked up.
+            for table in self._tables.values():
+                if epoch - table.ages_from >= RENUMBER_EPOCHS:
+                    table.renumber(epoch)
+        return epoch
 
     def _begin_table(self, table: StateTable) -> None:
         assert self._open, f"{table.name}: no epoch is open"

@@ -48,6 +48,8 @@ class StateTable:
         self._ended: list[Positions] = []
         self._deleted: list[Positions] = []
         self._before: GrowingRows | None = None
+        self._noted: TableChange | None = None
+        """What `change` found, until the next write."""
         self._horizon = 0
         self._no_rows = spec.schema.empty()
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
@@ -112,13 +114,23 @@ class StateTable:
         """Opens an epoch, later than the last committed one."""
         assert self._epoch is None, f"{self.name}: epoch {self._epoch} is open"
         assert epoch > self._committed, f"{self.name}: epoch {epoch} is not after {self._committed}"
+        if epoch - self._rows.base >= NOW:
+            self.renumber(epoch)
         rows = self._rows
-        if epoch - rows.base >= NOW:
-            rows = self._rows = rows.compacted(epoch - 1)
         self._epoch = epoch
         self._start = rows.limit
         self._live = rows.live
         self._horizon = rows.oldest_reader()
+
+    def renumber(self, epoch: int) -> None:
+        """Counts epochs anew from the one before `epoch`, none being open. Positions change."""
+        assert self._epoch is None
+        self._rows = self._rows.compacted(epoch - 1)
+
+    @property
+    def ages_from(self) -> int:
+        """The epoch from which marks are counted: they last for 2**32 epochs."""
+        return self._rows.base
 
     def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions:
         """Makes the rows of `columns` the current ones of their keys; returns their positions.
@@ -129,6 +141,7 @@ class StateTable:
         count = len(columns[0]) if columns else (1 if weights is None else len(weights))
         if not count:
             return _NOWHERE
+        self._now()
         return self.upsert_entered(columns, weights, self._rows.enter(columns, count))
 
     def enter(self, keys: Sequence[pa.Array], length: int) -> tuple[Entries, Positions]:
@@ -194,6 +207,7 @@ class StateTable:
         if self._epoch is None and self.opener is not None:
             self.opener(self)
         assert self._epoch is not None, f"{self.name}: no epoch is open"
+        self._noted = None
         return self._epoch - self._rows.base
 
     # -- the end of an epoch
@@ -204,13 +218,15 @@ class StateTable:
         So the changelog can be made durable while the epoch can still be rolled back.
         """
         assert self._epoch is not None, f"{self.name}: no epoch is open"
-        return self._change(self._epoch)
+        if self._noted is None:
+            self._noted = self._change(self._epoch)
+        return self._noted
 
     def commit(self) -> TableChange:
         """Ends the epoch and publishes its snapshot. Returns what changed."""
         assert self._epoch is not None, f"{self.name}: no epoch is open"
         epoch, rows = self._epoch, self._rows
-        change = self._change(epoch)
+        change = self.change()
         touched = rows.limit > self._start or bool(self._ended) or self._before is not None
         self._epoch = None
         self._committed = epoch
@@ -257,7 +273,7 @@ class StateTable:
 
     def _forget(self) -> None:
         self._rows.forget_undo()
-        self._before = None
+        self._before = self._noted = None
         if self._ended:
             self._ended = []
         if self._deleted:
