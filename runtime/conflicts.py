@@ -33,9 +33,7 @@ def arbiters_of(table: Table, arbiter: int | None) -> Iterable[int]:
     return range(len(table.uniques) + 1) if arbiter is None else (arbiter,)
 
 
-def existing_rows(
-    table: Table, columns: Sequence[pa.Array], access: UniqueAccess, arbiter: int
-) -> Positions:
+def existing_rows(table: Table, columns: Sequence[pa.Array], access: UniqueAccess, arbiter: int) -> Positions:
     """For each proposed row the position of the row it clashes with, −1 for none."""
     if arbiter == 0:
         return access.lookup(_key_columns(table, columns, 0))

@@ -33,16 +33,10 @@ class Config:
     max_connections: int = _setting(500, "connections beyond this are refused (53300)")  # pyright: ignore[reportAssignmentType]
     epoch_interval_ms: int = _setting(0, "shortest time between two epochs; 0 starts one at once")  # pyright: ignore[reportAssignmentType]
     epoch_rows_max: int = _setting(100_000, "source rows taken into one epoch")  # pyright: ignore[reportAssignmentType]
-    fill_rows_min: int = _setting(
-        100_000, "views over more rows are filled in chunks"
-    )  # pyright: ignore[reportAssignmentType]
-    copy_mb_max: int = _setting(
-        1024, "memory of one COPY FROM; more is refused (54000)"
-    )  # pyright: ignore[reportAssignmentType]
+    fill_rows_min: int = _setting(100_000, "views over more rows are filled in chunks")  # pyright: ignore[reportAssignmentType]
+    copy_mb_max: int = _setting(1024, "memory of one COPY FROM; more is refused (54000)")  # pyright: ignore[reportAssignmentType]
     checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]
-    checkpoint_kb: int = _setting(
-        256 << 10, "changelog between checkpoints, to be replayed"
-    )  # pyright: ignore[reportAssignmentType]
+    checkpoint_kb: int = _setting(256 << 10, "changelog between checkpoints, to be replayed")  # pyright: ignore[reportAssignmentType]
     segment_kb: int = _setting(64 << 10, "size of a file of the changelog")  # pyright: ignore[reportAssignmentType]
     compact_kb: int = _setting(64 << 10, "changelog that is kept, however few rows are left of it")  # pyright: ignore[reportAssignmentType]
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]

@@ -117,7 +117,7 @@ def _tables(system: SystemContext) -> Rows:
     "role": (t.TEXT, "primary or standby"),
     "state": (t.TEXT, "running; starting: nothing measured yet; silent: no sign of life"),
     "epoch": (t.INT8, "the last epoch it had when it was last heard of"),
-    "lag_epochs": (t.INT8, "epochs it was behind the end of the log then; NULL if unknown, and of the primary"),
+    "lag_epochs": (t.INT8, "epochs it was behind the end of the log then; NULL if unknown or primary"),
     "lag_ms": (t.FLOAT8, "milliseconds since it was at the end of the log; NULL if unknown"),
     "seen": (t.TIMESTAMPTZ, "its last sign of life"),
 })  # fmt: skip

@@ -10,12 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import psycopg
 
 from .server_process import ServerProcess
 
 WAIT_SECONDS_MAX = 60
+
+
+T = TypeVar("T")
 
 
 class Node(ServerProcess):
@@ -111,7 +115,7 @@ class ClusterProcesses:
             return self.node_of(connection)
 
 
-def eventually(attempt: Callable[[], object], *errors: type[Exception]):
+def eventually(attempt: Callable[[], T], *errors: type[Exception]) -> T:
     """What `attempt` returns once it succeeds."""
     deadline = time.monotonic() + WAIT_SECONDS_MAX
     while True:

@@ -299,7 +299,7 @@ def test_sequences(shared: ServerProcess) -> None:
         assert own.execute("SELECT currval('fives'), lastval()").fetchone() == (first[0], first[0])
         assert other.execute("SELECT nextval('fives')").fetchone() == (first[0] + 5,)
         state = own.execute("SELECT last_value, is_called FROM fives").fetchone()
-        assert state == (first[0] + 5, True)
+        assert state is not None and state == (first[0] + 5, True)
         assert own.execute("SELECT last_value FROM pg_sequences WHERE sequencename = 'fives'").fetchone() == (
             state[0],
         )
