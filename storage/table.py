@@ -306,6 +306,8 @@ class StateTable:
         """One deleted row of each key that was there before the epoch and is not there now."""
         rows, start = self._rows, self._start
         positions = np.concatenate(self._deleted)
+        if rows.limit == start:
+            return positions  # nothing came, so what went was there before and did not come back
         keys = self._keys_at(positions)
         if len(self._deleted) > 1:
             _, first = group_ids(keys)
