@@ -24,6 +24,9 @@ ROWS_MAX = 2**31 - 2
 LOAD_MAX = 0.75
 """Entries per slot of the slot array."""
 
+KEPT_KEYS_MIN = 0.75
+"""Rows per key from which on a compaction does not look for keys without rows."""
+
 Entries = npt.NDArray[np.int32]
 Died = npt.NDArray[np.uint32]
 
@@ -131,9 +134,16 @@ class HashIndex(IndexView):
     def compacted(self, moved: Entries, left: int, capacity: int, single: bool) -> HashIndex:
         """A new index of only the rows with a new position in `moved` (−1: gone), `left` of them.
 
-        It has room for `capacity` rows. With `single` only the newest row of a key can be left.
+        It has room for `capacity` rows. With `single` only the newest row of a key can be left. Keys are
+        kept as they are, shared with readers, unless there are many more of them than rows.
         """
         new = HashIndex(self.width)
+        if self.count * KEPT_KEYS_MIN <= left:
+            new.count, new.slots = self.count, self.slots
+            new.key_data, new.key_offsets = self.key_data, self.key_offsets
+            new.head, new.link = np.empty(len(self.head), np.int32), np.empty(capacity, np.int32)
+            kernels_rows.relink_rows(self.head, self.link, moved, self.count, single, new.head, new.link)
+            return new
         keys = max(min(self.count, left), CAPACITY_MIN)
         size = keys * self.width if self.width else int(self.key_offsets[self.count])
         new.head = np.empty(keys, np.int32)

@@ -116,6 +116,32 @@ def unchain_rows(entries, head, link, start):
         head[entries[i]] = link[start + i]
 
 
+@nb.njit(
+    [t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64, t.boolean, _ENTRIES, _ENTRIES)], cache=True, nogil=True
+)
+def relink_rows(head, link, moved, count, single, new_head, new_link):
+    """The chains of `count` entries without the rows that are gone; a key without rows gets head −1.
+
+    `moved` and `single` as in `kernels.compact_keys`.
+    """
+    for entry in range(count):
+        position = head[entry]
+        before = np.int32(-1)
+        new_head[entry] = -1
+        while position >= 0:
+            row = moved[position]
+            if row >= 0:
+                if before < 0:
+                    new_head[entry] = row
+                else:
+                    new_link[before] = row
+                new_link[row] = -1
+                before = row
+            if single:
+                break
+            position = link[position]
+
+
 @nb.njit([t.int64(_INT64, _DIED, t.int64, t.int64)], cache=True, nogil=True)
 def end_rows(positions, died, count, now):
     """Ends live rows. Returns −1, or the first `i` that is no live row; then nothing is changed."""

@@ -385,3 +385,24 @@ def test_plans_of_deltas(seed: int) -> None:
         assert distinct == (len(set(entries)) == len(entries))
         assert not distinct or old.tolist() == [alive.get(entry, -1) for entry in entries]
         assert (index.head == before[0]).all() and (index.died == before[1]).all()
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_relink_rows(single: bool) -> None:
+    rng = random.Random(8)
+    index, rows, chains = Index(9), 0, [list[int]() for _ in range(30)]
+    for _ in range(15):
+        entries = rng.sample(range(30), 6)
+        kernels_rows.chain_rows(np.array(entries, np.int32), index.head, index.link, rows)
+        for i, entry in enumerate(entries):
+            chains[entry].insert(0, rows + i)
+        rows += 6
+    moved, left = np.full(rows, -1, np.int32), 0
+    for row in range(rows):
+        if rng.random() < 0.5 and not (single and row not in [chain[0] for chain in chains if chain]):
+            moved[row], left = left, left + 1
+    new = Index(9)
+    new.head[:] = 77
+    kernels_rows.relink_rows(index.head, index.link, moved, 30, single, new.head, new.link)
+    for entry, chain in enumerate(chains):
+        assert new.chain(entry) == [int(moved[row]) for row in chain if moved[row] >= 0]
