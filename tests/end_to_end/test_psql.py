@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,9 +11,8 @@ import asyncpg
 import psycopg
 import pytest
 
+from ..psql_program import PG_DUMP, PSQL
 from .server_process import ServerProcess
-
-pytestmark = pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
 
 SCHEMA = """
 CREATE SCHEMA app;
@@ -62,7 +60,7 @@ def connection(shared: ServerProcess) -> Iterator[psycopg.Connection]:
         yield connected
 
 
-def psql(server: ServerProcess, *commands: str, program: tuple[str, ...] = ("psql", "-X", "-A")) -> str:
+def psql(server: ServerProcess, *commands: str, program: tuple[str, ...] = (PSQL, "-X", "-A")) -> str:
     """What psql prints; it must not complain."""
     arguments = [part for command in commands for part in ("-c", command)]
     place = ("-h", "127.0.0.1", "-p", str(server.port), "-U", "tester", "millpond")
@@ -142,9 +140,7 @@ def test_describe_is_quick(shared: ServerProcess) -> None:
 
 
 def test_dump_of_the_schema(shared: ServerProcess) -> None:
-    if shutil.which("pg_dump") is None:
-        pytest.skip("pg_dump is not installed")
-    text = psql(shared, program=("pg_dump", "-s"))
+    text = psql(shared, program=(PG_DUMP, "-s"))
     assert "CREATE TABLE public.customers (" in text
     assert "id integer DEFAULT nextval('public.orders_id_seq'::regclass) NOT NULL" in text
     assert "FOREIGN KEY (customer_id) REFERENCES public.customers(id);" in text

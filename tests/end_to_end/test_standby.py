@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import pgserver
 import psycopg
 import pytest
 
+from ..psql_program import PSQL
 from .cluster_processes import ClusterProcesses, eventually
 from .test_kill import EQUAL, SCHEMA, Load, check
 
@@ -249,10 +248,8 @@ def test_libpq_finds_the_right_node(tmp_path: Path) -> None:
 
 def psql(cluster: ClusterProcesses, wanted: str, query: str) -> str:
     """What psql finds with all hosts."""
-    own = Path(pgserver.__file__).parent.rglob("bin/psql")
-    program = shutil.which("psql") or str(next(own))
     done = subprocess.run(
-        [program, "-X", "-A", "-t", "-c", query, cluster.hosts(wanted)], capture_output=True, text=True
+        [PSQL, "-X", "-A", "-t", "-c", query, cluster.hosts(wanted)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

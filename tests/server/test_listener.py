@@ -22,6 +22,8 @@ from millpond.server.auth import Access, build_verifier, is_local, load_users
 from millpond.server.listener import WRITE_BYTES_MAX, tls_context
 from millpond.storage.errors import InvalidAuthorization, StartupError
 
+from ..psql_program import PSQL
+
 
 def wait_until(condition: Callable[[], bool], seconds: float = 5) -> bool:
     deadline = time.monotonic() + seconds
@@ -31,7 +33,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 5) -> bool:
 
 
 def psql(server, *arguments: str, **options) -> subprocess.CompletedProcess:
-    command = ["psql", "-X", "-At", server.uri(), *arguments]
+    command = [PSQL, "-X", "-At", server.uri(), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=20, **options)
 
 
