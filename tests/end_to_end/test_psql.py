@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import asyncpg
 import psycopg
 import pytest
+import sqlalchemy
 
 from ..psql_program import PG_DUMP, PSQL
 from .server_process import ServerProcess
@@ -324,7 +325,6 @@ def test_asyncpg_introspects_types(shared: ServerProcess) -> None:
 
 
 def test_sqlalchemy_reflects(shared: ServerProcess) -> None:
-    sqlalchemy = pytest.importorskip("sqlalchemy")
     engine = sqlalchemy.create_engine(f"postgresql+psycopg://tester@127.0.0.1:{shared.port}/millpond")
     inspector = sqlalchemy.inspect(engine)
     assert sorted(inspector.get_table_names()) == ["customers", "nokey", "orders"]
