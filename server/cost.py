@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
+from ..operators.expr import Call, walk_expr
 from ..operators.join import Join
 from ..operators.node import Node
+from ..operators.project import Project
 from ..operators.recurse import Recurse
 from ..operators.scan import Scan
 from ..operators.table_function import TableFunctionNode
@@ -26,13 +28,22 @@ def cost(node: Node, reader: SnapshotReader) -> int:
         return len(node.keys)
     if isinstance(node, Scan):
         return _stored(node, reader)
-    if isinstance(node, Recurse | TableFunctionNode):
+    if isinstance(node, Recurse | TableFunctionNode) or _sleeps(node):
         return _UNKNOWN
     costs = [cost(child, reader) for child in node.inputs]
     if isinstance(node, Join) and not node.left_keys:
         return max(sum(costs), prod(max(one, _SYSTEM_ROWS if _reads(child) else 1)
                                     for one, child in zip(costs, node.inputs, strict=True)))  # fmt: skip
     return sum(costs)
+
+
+def _sleeps(node: Node) -> bool:
+    """Whether pg_sleep stands in a select list."""
+    return isinstance(node, Project) and any(
+        isinstance(part, Call) and part.function.name == "pg_sleep"
+        for expr in node.exprs
+        for part in walk_expr(expr)
+    )
 
 
 def _reads(node: Node) -> bool:

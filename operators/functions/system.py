@@ -7,6 +7,7 @@ backend_pid … Functions that look things up in the catalogue are the binder's 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -155,6 +156,22 @@ def _column_size(
 
 
 # Volatile ones.
+
+
+SLEEP_STEP_S = 0.02
+"""How long a sleep goes on after the statement was cancelled, at most."""
+
+
+@scalar("pg_sleep", (t.FLOAT8,), t.VOID, volatility="volatile")
+def _pg_sleep(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+    """Waits for so many seconds, or until the statement is cancelled."""
+    for seconds in args[0].to_pylist():
+        end = time.monotonic() + (seconds or 0.0)
+        while (left := end - time.monotonic()) > 0:
+            if context.cancelled is not None:
+                context.cancelled()
+            time.sleep(min(left, SLEEP_STEP_S))
+    return pa.array([""] * length, _S)
 
 
 @scalar("random", (), t.FLOAT8, volatility="volatile")

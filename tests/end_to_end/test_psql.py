@@ -332,3 +332,14 @@ def test_sqlalchemy_reflects(shared: ServerProcess) -> None:
     assert inspector.get_pk_constraint("orders")["constrained_columns"] == ["id"]
     assert inspector.get_foreign_keys("orders")[0]["referred_table"] == "customers"
     engine.dispose()
+
+
+def test_a_sleep_holds_up_nobody_and_can_be_cancelled(shared: ServerProcess) -> None:
+    with shared.connect() as sleeper, shared.connect() as other:
+        started = time.monotonic()
+        sleeper.execute("SET statement_timeout = '300ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            sleeper.execute("SELECT pg_sleep(30)")
+        assert time.monotonic() - started < 5
+        assert sleeper.execute("SELECT pg_sleep(0.01)").fetchone() == ("",)
+        assert other.execute("SELECT 1").fetchone() == (1,)

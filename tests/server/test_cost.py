@@ -33,6 +33,7 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
         "SELECT * FROM generate_series(1, 1000000)",
         "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 1000) SELECT * FROM r",
         "SELECT count(*) FROM pg_class a, pg_class b",
+        "SELECT pg_sleep(0.01)",
     ],
 )
 def test_a_query_that_may_be_long_is_handed_over(backend: Backend, sql: str) -> None:
