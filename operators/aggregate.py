@@ -18,13 +18,12 @@ from ..storage.index import Entries
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
-from .aggregate_calls import AggregateCall, Groups, Measure, MeasureContext, Slots
-from .aggregate_linear import open_linear
-from .aggregate_ordered import open_ordered
+from .aggregate_calls import AggregateCall, Groups, Measure
+from .aggregate_plan import Plan, plan_calls
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .differing import differ_once, differing
 from .evaluate import evaluate_rows
-from .expr import ColumnRef, Expr
+from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator, RowError
 from .shape import computed_columns
 from .zset import ZSet, concat
@@ -69,9 +68,9 @@ class Aggregate(Node):
         live = sum_by(ids, kept.weights, len(first)) > 0
         groups = max(len(first), 0 if width else 1)
         results: list[pa.Array] = []
-        for measure, slots in plan.measures:
+        for measure, feed in plan.measures:
             poll(context)
-            results.append(measure.whole(slots.rows(columns, kept.weights, ids), groups))
+            results.append(measure.whole(plan.feeds[feed].slots.rows(columns, kept.weights, ids), groups))
         output = (*gather(columns[:width], first), *results)
         rows = ZSet(self.schema, output, np.ones(groups, np.int64))
         return rows.filter(live) if width else rows
@@ -86,36 +85,9 @@ class Aggregate(Node):
         return _Aggregate(self.schema, keys, plan, table)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What to compute of each input row, and which call reads which of it."""
-
-    exprs: tuple[Expr, ...]
-    measures: tuple[tuple[Measure, Slots], ...]
-
-
-def _plan(node: Aggregate, context: OpenContext | None) -> _Plan:
-    exprs = list(node.groups)
-    slots_of: dict[Expr, int] = {}
-
-    def slot(expr: Expr) -> int:
-        if expr not in slots_of:
-            slots_of[expr] = len(exprs)
-            exprs.append(expr)
-        return slots_of[expr]
-
-    input_schema, measures = node.input.schema, list[tuple[Measure, Slots]]()
-    for number, call in enumerate(node.calls):
-        place = MeasureContext(context, number, node.group_schema, node.input.append_only, input_schema)
-        measure = open_linear(call, place) if call.function.kind == "linear" else open_ordered(call, place)
-        order = () if call.function.kind == "linear" or call.function.monotone else call.order
-        slots = Slots(
-            tuple(slot(arg) for arg in call.guarded_args),
-            None if call.filter is None else slot(call.filter),
-            tuple(slot(ColumnRef(key.column, input_schema[key.column].type)) for key in order),
-        )
-        measures.append((measure, slots))
-    return _Plan(tuple(exprs), tuple(measures))
+def _plan(node: Aggregate, context: OpenContext | None) -> Plan:
+    input_ = node.input
+    return plan_calls(node.groups, node.calls, node.group_schema, input_.schema, input_.append_only, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +102,7 @@ class _Results:
 class _Aggregate:
     schema: Schema
     keys: Schema
-    plan: _Plan
+    plan: Plan
     table: StateTable
 
     @property
@@ -148,12 +120,11 @@ class _Aggregate:
         counts = change.copy()
         if groups.known:
             counts[: groups.known] += old[0].to_numpy()
-        new, place = list[list[pa.Array]](), 1
-        for measure, slots in self.plan.measures:
+        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        new = list[list[pa.Array]]()
+        for (measure, feed), state in zip(self.plan.measures, self._states(old), strict=True):
             poll(context)
-            state = old[place : place + len(measure.accumulators)]
-            new.append(measure.update(slots.rows(columns, kept.weights, ids), groups, state))
-            place += len(measure.accumulators)
+            new.append(measure.update(fed[feed], groups, state))
         delta = self._delta(groups, old, counts, new, context)
         self._store(groups, entries, positions, counts, new)
         return delta

@@ -1,4 +1,4 @@
-"""`AggregateCall`, and the rows an aggregate call gets to see."""
+"""`AggregateCall`, `Measure`: a call at work, and the rows and groups it works on."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from ..storage.schema import Column, Schema
+from ..storage.schema import Column
 from ..storage.types import INT8, Type
-from .batch import Int64Array, gather, group_rows, sum_by, truth
+from .batch import Int64Array, gather, group_rows, sum_by
 from .expr import Case, ColumnRef, Expr, Literal
 from .functions.aggregates import AggregateFunction
-from .node import OpenContext
 from .sorting import SortKey
 
 
@@ -79,22 +78,6 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
-    """Where a call finds its columns among those computed for the whole node."""
-
-    args: tuple[int, ...]
-    filter: int | None
-    order: tuple[int, ...] = ()
-
-    def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array) -> Rows:
-        """The rows that pass the call's filter."""
-        rows = Rows([columns[i] for i in (*self.args, *self.order)], weights, ids)
-        if self.filter is None:
-            return rows
-        return rows.take(np.flatnonzero(truth(columns[self.filter])))
-
-
-@dataclass(frozen=True, slots=True)
 class Groups:
     """The groups a delta touches. The first `known` of them have a row in the operator's table."""
 
@@ -109,7 +92,10 @@ class Measure(Protocol):
     accumulators: tuple[Type, ...]
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
-        """The new state of every group; `old` has the `known` groups' old state."""
+        """The new state of every group; `old` has the `known` groups' old state.
+
+        `rows` are what the call's feed shows it.
+        """
         ...
 
     def finish(self, state: Sequence[pa.Array]) -> pa.Array:
@@ -121,19 +107,11 @@ class Measure(Protocol):
         ...
 
 
-def value_schema(keys: Schema, columns: Sequence[Type]) -> Schema:
-    """Group columns followed by value columns."""
-    values = tuple(Column(f"value{i}", type_) for i, type_ in enumerate(columns))
-    return Schema(keys.columns + values)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureContext:
-    """What a call needs to open its state."""
-
-    context: OpenContext | None
-    number: int
-    """Position of the call, to name its tables."""
-    keys: Schema
-    append_only: bool
-    input: Schema
+def without_nulls(call: AggregateCall, rows: Rows) -> Rows:
+    """The rows whose value is not NULL, if the function skips NULLs."""
+    if not call.function.skips_null or not rows.columns:
+        return rows
+    value = rows.columns[call.function.value_argument]
+    if not value.null_count:
+        return rows
+    return rows.take(np.flatnonzero(value.is_valid().to_numpy(zero_copy_only=False)))

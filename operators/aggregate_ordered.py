@@ -1,64 +1,26 @@
 """Aggregates that need the values of a group: min and max, and those over an ordered list of them.
 
-Derivation: a table keeps the bag of values of each group. `ListMeasure` (string_agg, array_agg,
-percentiles …) computes a touched group again from its values. `ExtremeMeasure` (min, max) keeps the
-extreme in the group's row: values that come can only improve it, values that go matter only when they
-equal it, and only then is the group looked at again. Over an append-only input it needs no values.
+Derivation: a table keeps the bag of values of each group (`aggregate_feed.GroupValues`). `ListMeasure`
+(string_agg, array_agg, percentiles …) computes a touched group again from its values. `ExtremeMeasure`
+(min, max) keeps the extreme in the group's row: values that come can only improve it, values that go
+matter only when they equal it, and only then is the group looked at again. Over an append-only input it
+needs no values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from ..storage.keycode import encode_sort_keys
-from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8, Type
-from .aggregate_calls import AggregateCall, Groups, MeasureContext, Rows, value_schema
+from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
+from .aggregate_feed import GroupValues
 from .aggregate_linear import merge_known
 from .batch import Int64Array, gather, group_rows
-
-
-@dataclass(slots=True)
-class GroupValues:
-    """The bag of values of each group: group columns, then value columns."""
-
-    table: StateTable
-    width: int
-    """Number of group columns."""
-
-    def apply(self, rows: Rows, groups: Groups) -> None:
-        """Takes in a consolidated delta."""
-        if len(rows.weights):
-            self.table.apply([*gather(groups.keys, rows.ids), *rows.columns], rows.weights)
-
-    def of(self, keys: Sequence[pa.Array], count: int) -> Rows:
-        """All values of the groups with these keys, numbered 0 … count−1."""
-        ids, positions = self.table.matches(0, keys, True, count)
-        columns = range(self.width, len(self.table.spec.schema))
-        return Rows(self.table.take(positions, columns), self.table.weights(positions), ids)
-
-
-def open_values(place: MeasureContext, types: Sequence[Type]) -> GroupValues | None:
-    """The values table of a call, None for the plain form."""
-    if place.context is None:
-        return None
-    width = len(place.keys)
-    spec = TableSpec(value_schema(place.keys, types), None, (tuple(range(width)),))
-    return GroupValues(place.context.table(f"values{place.number}", spec), width)
-
-
-def without_nulls(call: AggregateCall, rows: Rows) -> Rows:
-    """The rows whose value is not NULL, if the function skips NULLs."""
-    if not call.function.skips_null or not rows.columns:
-        return rows
-    value = rows.columns[call.function.value_argument]
-    if not value.null_count:
-        return rows
-    return rows.take(np.flatnonzero(value.is_valid().to_numpy(zero_copy_only=False)))
 
 
 @dataclass(slots=True)
@@ -71,32 +33,30 @@ class ExtremeMeasure:
     values: GroupValues | None
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
-        rows = without_nulls(self.call, rows)
-        if self.values is None:
-            return merge_known(self.call, old, self._partial(rows, groups.count), groups.known, self.types)
-        rows = rows.consolidated(self.types)
-        self.values.apply(rows, groups)
-        came = rows.take(np.flatnonzero(rows.weights > 0))
+        went = np.flatnonzero(rows.weights < 0)
+        came = rows.take(np.flatnonzero(rows.weights > 0)) if len(went) else rows
+        came = without_nulls(self.call, came)
         part = self._partial(came, groups.count)
         state = merge_known(self.call, old, part, groups.known, self.types)
-        went = rows.take(np.flatnonzero(rows.weights < 0))
-        lost = self._lost(went, groups, old) if len(went.weights) else []
-        return self._again(state, groups, np.asarray(lost, np.int64)) if len(lost) else state
+        lost = self._lost(rows.take(went), groups, old) if len(went) else went
+        return self._again(state, groups, lost) if len(lost) else state
 
     def _partial(self, rows: Rows, groups: int) -> list[pa.Array]:
         return self.call.function.partial(rows.columns, np.abs(rows.weights), rows.ids, groups, self.types)
 
     def _lost(self, went: Rows, groups: Groups, old: list[pa.Array]) -> Int64Array:
         """The groups whose old extreme is among the values that went."""
-        best = self._partial(went, groups.count)[0].slice(0, groups.known)
-        ids, _ = group_rows([pa.concat_arrays([old[0], best])], self.accumulators, 2 * groups.known)
-        touched = np.zeros(groups.count, np.bool_)
-        touched[went.ids] = True
-        same = ids[: groups.known] == ids[groups.known :]
+        ids, first = group_rows([pa.array(went.ids)], [INT8], len(went.ids))
+        touched = went.ids[first]
+        best = self._partial(replace(went, ids=ids), len(touched))[0]
         # A group that has no row yet has no extreme to lose: its values must be looked at all the same.
-        return np.flatnonzero(
-            touched & np.concatenate([same, np.ones(groups.count - groups.known, np.bool_)])
-        )
+        lost = touched >= groups.known
+        held = np.flatnonzero(~lost)
+        if len(held):
+            pairs = pa.concat_arrays(gather([old[0]], touched[held]) + gather([best], held))
+            same, _ = group_rows([pairs], self.accumulators, len(pairs))
+            lost[held] = same[: len(held)] == same[len(held) :]
+        return touched[lost]
 
     def _again(self, state: list[pa.Array], groups: Groups, lost: Int64Array) -> list[pa.Array]:
         """The state with the extremes of some groups computed from their values."""
@@ -124,8 +84,6 @@ class ListMeasure:
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
         assert self.values is not None
-        rows = without_nulls(self.call, rows).consolidated((*self.types, *self.order_types))
-        self.values.apply(rows, groups)
         touched = np.zeros(groups.count, np.bool_)
         touched[rows.ids] = True
         touched[groups.known :] = True
@@ -174,12 +132,11 @@ def replaced(array: pa.Array, positions: Int64Array, values: pa.Array) -> pa.Arr
     return pa.concat_arrays([array, values]).take(pa.array(indices))
 
 
-def open_ordered(call: AggregateCall, place: MeasureContext) -> ExtremeMeasure | ListMeasure:
-    """`call` at work, with the table of its values."""
+def open_ordered(
+    call: AggregateCall, order_types: tuple[Type, ...], values: GroupValues | None
+) -> ExtremeMeasure | ListMeasure:
+    """`call` at work, with its feed's values: None if the input only grows, or in the plain form."""
     types = call.types
     if call.function.monotone:
-        values = None if place.append_only else open_values(place, types)
         return ExtremeMeasure(call, types, call.function.accumulators(types), values)
-    order_types = tuple(place.input[key.column].type for key in call.order)
-    values = open_values(place, (*types, *order_types))
     return ListMeasure(call, types, order_types, (call.type,), values)

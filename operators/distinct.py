@@ -14,7 +14,6 @@ import numpy as np
 
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
-from .batch import Int64Array
 from .consolidate import consolidate
 from .node import EpochContext, Node, OpenContext, Operator
 from .zset import ZSet
@@ -65,14 +64,9 @@ class _Distinct:
     rows: StateTable
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        delta = consolidate(deltas[0])
-        before = count_rows(self.rows, delta)
-        change = ((before + delta.weights) > 0).astype(np.int64) - (before > 0)
-        return delta.with_weights(change).filter(change != 0)
-
-
-def count_rows(table: StateTable, delta: ZSet) -> Int64Array:
-    """Applies a consolidated delta to a bag; returns the weight of each of its rows before."""
-    before = table.apply(delta.columns, delta.weights).before
-    assert before is not None, "a consolidated delta has no row twice"
-    return before
+        delta = deltas[0]
+        rows = self.rows.apply(delta.columns, delta.weights).distinct
+        assert rows is not None, "the table is a bag"
+        change = rows.came_and_went
+        kept = np.flatnonzero(change)
+        return delta.take(rows.places[kept]).with_weights(change[kept])

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .change import Change
+from . import kernels_rows
+from .change import Change, DistinctRows
 from .errors import InternalError
 from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
@@ -36,13 +37,14 @@ def apply_delta(
     table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, exact: bool
 ) -> Change:
     """`StateTable.apply`."""
+    nonzero = None
     if not weights.all():
         nonzero = np.flatnonzero(weights)
         columns, weights = _take(columns, nonzero), weights[nonzero]
     if not len(weights):
-        return Change(rows, _NONE, _NONE, _NONE, _NONE, True, _NONE)
+        return Change(rows, _NONE, _NONE, _NONE, _NONE, True, DistinctRows(_NONE, _NONE, _NONE))
     if table.spec.bag:
-        return _apply_bag(table, rows, columns, weights)
+        return _apply_bag(table, rows, columns, weights, nonzero)
     return _apply_keyed(table, rows, columns, weights, exact)
 
 
@@ -82,13 +84,28 @@ def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
     return first, net
 
 
-def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array) -> Change:
+def group_entries(entries: Entries) -> tuple[Int64Array, Positions]:
+    """(group of each entry, first place of each group): equal entries are equal keys, without hashing."""
+    ids, first = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
+    numbers = np.zeros(int(entries.max(initial=-1)) + 1, np.int32)
+    return ids, first[: kernels_rows.group_entries(entries, numbers, ids, first)]
+
+
+def _apply_bag(
+    table: _Table,
+    rows: GrowingRows,
+    columns: Sequence[pa.Array],
+    weights: Int64Array,
+    nonzero: Positions | None,
+) -> Change:
+    """`nonzero`: where in the delta these rows are, None if they are all of it."""
     entries = rows.enter(columns, len(weights))
     old = rows.primary.plan_bag(entries, rows.died)
     simple = old is not None
     if old is None:
-        first, net = _net(rows.encode_rows(columns, len(weights)), weights)
-        entries = entries[first]
+        ids, first = group_entries(entries)
+        entries, net = entries[first], np.zeros(len(first), np.int64)
+        np.add.at(net, ids, weights)
         old = rows.primary.latest(entries, rows.died, rows.limit, NOW)
     else:
         first, net = np.arange(len(weights)), weights
@@ -102,7 +119,8 @@ def _apply_bag(table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], we
     if len(kept):
         new[kept] = table.upsert_entered(_take(columns, first[kept]), left[kept], entries[kept])
     table.delete(old[shrank & (left == 0)])
-    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew], simple, had if simple else None)
+    distinct = DistinctRows(first if nonzero is None else nonzero[first], net, had)
+    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew], simple, distinct)
 
 
 # -- keyed tables

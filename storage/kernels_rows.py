@@ -79,6 +79,24 @@ def plan_bag(entries, head, died, seen, old):
     return True
 
 
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
+def group_entries(entries, numbers, ids, first):
+    """Numbers equal entries alike, in order of first appearance; returns how many there are.
+
+    `numbers` is zeroed and has an element for each entry there may be, `ids` and `first` one for each
+    given.
+    """
+    groups = 0
+    for i in range(entries.size):
+        entry = entries[i]
+        if numbers[entry] == 0:
+            first[groups] = i
+            groups += 1
+            numbers[entry] = groups
+        ids[i] = numbers[entry] - 1
+    return groups
+
+
 @nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, t.int64, t.int64, _INT64_OUT)], cache=True, nogil=True)
 def replace_rows(entries, head, link, died, start, now, old):
     """Makes row `start + i` the version of `entries[i]` and ends the live one before it.

@@ -179,6 +179,7 @@ def distinct_calls(r: dict[str, Scan]) -> Node:
         a,
         (2,),
         call("count", value, distinct=True),
+        call("sum", value, distinct=True),
         call("sum", value, distinct=True, filter=positive(a, 1)),
         call("count", filter=positive(a, 0)),
     )

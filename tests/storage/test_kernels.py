@@ -330,6 +330,19 @@ def test_encode_numeric_texts() -> None:
         assert sizes[i] <= len(text) + kernels_keys.NUMERIC_TEXT_EXTRA
 
 
+def test_group_entries() -> None:
+    rng = random.Random(6)
+    for span in (1, 7, 300):
+        entries = [rng.randrange(span) for _ in range(200)]
+        ids, first = np.empty(200, np.int64), np.empty(200, np.int64)
+        numbers = np.zeros(span, np.int32)
+        groups = kernels_rows.group_entries(np.array(entries, np.int32), numbers, ids, first)
+        distinct = list(dict.fromkeys(entries))
+        assert groups == len(distinct)
+        assert ids.tolist() == [distinct.index(entry) for entry in entries]
+        assert first[:groups].tolist() == [entries.index(entry) for entry in distinct]
+
+
 def test_group_dense() -> None:
     rng = random.Random(5)
     for low, span in ((-3, 1), (0, 7), (10**15, 300)):

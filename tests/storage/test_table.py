@@ -283,6 +283,21 @@ def apply(table: StateTable, model: Model, rng: random.Random) -> None:
     change = table.apply(columns, np.array([w for _, w in delta], np.int64))
     check_change(table.spec, before, model, change)
 
+    if table.spec.bag:
+        check_distinct(before, delta, change)
+
+
+def check_distinct(before: Model, delta: list[tuple[Row, int]], change: Any) -> None:
+    """Each row of the delta once, with what it had and was given."""
+    net = dict[Row, int]()
+    for row, weight in delta:
+        net[before.key(row)] = net.get(before.key(row), 0) + weight
+    found = [before.key(delta[place][0]) for place in change.distinct.places.tolist()]
+    assert len(set(found)) == len(found)
+    assert all(net[key] == 0 for key in net.keys() - set(found))
+    assert change.distinct.net.tolist() == [net[key] for key in found]
+    assert change.distinct.before.tolist() == [before.rows.get(key, ((), 0))[1] for key in found]
+
 
 def check_change(spec: TableSpec, before: Model, after: Model, change: Any) -> None:
     """before − removed + inserted = after, counted by key."""

@@ -1,0 +1,127 @@
+"""`Feed`: what an aggregate call gets to see of a delta, shared by the calls with the same arguments.
+
+min(v) and max(v) need the same bag of values, count(DISTINCT w) and sum(DISTINCT w) the same distinct
+ones: it is kept once, and brought up to date once an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..storage.change import DistinctRows
+from ..storage.schema import Column, Schema
+from ..storage.table import StateTable, TableSpec
+from ..storage.types import Type
+from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
+from .batch import Int64Array, gather, truth
+from .node import OpenContext
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Where a call finds its columns among those computed for the whole node."""
+
+    args: tuple[int, ...]
+    filter: int | None
+    order: tuple[int, ...] = ()
+
+    def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array) -> Rows:
+        """The rows that pass the call's filter."""
+        rows = Rows([columns[i] for i in (*self.args, *self.order)], weights, ids)
+        if self.filter is None:
+            return rows
+        return rows.take(np.flatnonzero(truth(columns[self.filter])))
+
+
+class Kept(Protocol):
+    """A table behind a feed."""
+
+    def apply(self, rows: Rows, groups: Groups) -> Rows:
+        """Takes in the rows of a delta; returns what the calls are to see."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The rows at `slots`, by way of a table if the calls need one."""
+
+    slots: Slots
+    kept: Kept | None
+
+    def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array, groups: Groups) -> Rows:
+        rows = self.slots.rows(columns, weights, ids)
+        return rows if self.kept is None else self.kept.apply(rows, groups)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValues:
+    """The bag of values of each group: group columns, then value columns."""
+
+    table: StateTable
+    width: int
+    """Number of group columns."""
+    call: AggregateCall
+    """One of those fed: they agree about NULLs."""
+
+    def apply(self, rows: Rows, groups: Groups) -> Rows:
+        """Takes in a delta. Returns it consolidated, without the NULLs that the calls skip."""
+        rows = without_nulls(self.call, rows)
+        found = _integrated(self.table, rows, groups)
+        return _chosen(rows, found.places, found.net)
+
+    def of(self, keys: Sequence[pa.Array], count: int) -> Rows:
+        """All values of the groups with these keys, numbered 0 … count−1."""
+        ids, positions = self.table.matches(0, keys, True, count)
+        columns = range(self.width, len(self.table.spec.schema))
+        return Rows(self.table.take(positions, columns), self.table.weights(positions), ids)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctValues:
+    """How often each value of a group is there: group columns, then value columns."""
+
+    table: StateTable
+
+    def apply(self, rows: Rows, groups: Groups) -> Rows:
+        """+1 for each value that comes to be in its group, −1 for each that ceases."""
+        found = _integrated(self.table, rows, groups)
+        return _chosen(rows, found.places, found.came_and_went)
+
+
+def _integrated(table: StateTable, rows: Rows, groups: Groups) -> DistinctRows:
+    columns = [*gather(groups.keys, rows.ids), *rows.columns]
+    found = table.apply(columns, rows.weights).distinct
+    assert found is not None, "the table is a bag"
+    return found
+
+
+def _chosen(rows: Rows, places: Int64Array, weights: Int64Array) -> Rows:
+    """The rows at `places`, with other weights, unless they are 0."""
+    if len(places) == len(rows.weights) and weights.all():
+        return replace(rows, weights=weights)
+    kept = np.flatnonzero(weights)
+    return replace(rows.take(places[kept]), weights=weights[kept])
+
+
+def open_distinct(context: OpenContext, name: str, keys: Schema, types: Sequence[Type]) -> DistinctValues:
+    """The distinct values of a call; `name` is that of their table."""
+    return DistinctValues(context.table(name, TableSpec(_value_schema(keys, types), None)))
+
+
+def open_values(
+    context: OpenContext, name: str, keys: Schema, types: Sequence[Type], call: AggregateCall
+) -> GroupValues:
+    """The values of a call, found by their group; `name` is that of their table."""
+    spec = TableSpec(_value_schema(keys, types), None, (tuple(range(len(keys))),))
+    return GroupValues(context.table(name, spec), len(keys), call)
+
+
+def _value_schema(keys: Schema, columns: Sequence[Type]) -> Schema:
+    """Group columns followed by value columns."""
+    values = tuple(Column(f"value{i}", type_) for i, type_ in enumerate(columns))
+    return Schema(keys.columns + values)

@@ -1,0 +1,48 @@
+"""What the calls of an aggregate keep is kept once for those with the same arguments."""
+
+from __future__ import annotations
+
+from millpond.operators.aggregate import Aggregate, AggregateCall
+from millpond.operators.expr import ColumnRef, IsNull
+from millpond.operators.functions.aggregates import AGGREGATES
+from millpond.operators.scan import Scan
+from millpond.storage.schema import Schema
+from millpond.storage.table import StateTable, TableSpec
+from millpond.storage.types import INT8
+
+
+class Tables:
+    """An `OpenContext` that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, TableSpec] = {}
+
+    def table(self, suffix: str, spec: TableSpec) -> StateTable:
+        assert suffix not in self.made
+        self.made[suffix] = spec
+        return StateTable(suffix, spec)
+
+
+def call(name: str, column: int, distinct: bool = False, only_null: bool = False) -> AggregateCall:
+    function = next(f for f in AGGREGATES[name] if len(f.args) == 1)
+    condition = IsNull(ColumnRef(0, INT8)) if only_null else None
+    return AggregateCall(function, (ColumnRef(column, INT8),), INT8, name, distinct, condition)
+
+
+def tables(*calls: AggregateCall, append_only: bool = False) -> list[str]:
+    scan = Scan("r", Schema.of(k=INT8, v=INT8, w=INT8), None, append_only)
+    opened = Tables()
+    Aggregate(scan, (ColumnRef(0, INT8),), calls, ("k",)).open(opened)
+    return sorted(opened.made)
+
+
+def test_extremes_of_the_same_values_share_them() -> None:
+    assert tables(call("min", 1), call("max", 1)) == ["groups", "values0"]
+    assert tables(call("min", 1), call("max", 2)) == ["groups", "values0", "values1"]
+    assert tables(call("min", 1), call("max", 1, only_null=True)) == ["groups", "values0", "values1"]
+    assert tables(call("min", 1), call("max", 1), append_only=True) == ["groups"]
+
+
+def test_distinct_values_are_kept_once() -> None:
+    assert tables(call("count", 1, distinct=True), call("sum", 1, distinct=True)) == ["distinct0", "groups"]
+    assert tables(call("count", 1, distinct=True), call("count", 1)) == ["distinct0", "groups"]
