@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .changelog import Rows, StoredSpec, rows_frames
-from .log import Frame, FrameKind, LogTruncated, Position
-from .log_files import FileLog, disk_error
-from .log_reader import LogReader
+from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
+from .log_files import disk_error
 from .mirror import Mirror
 from .replay import follow
 
@@ -47,7 +46,7 @@ class Checkpointer:
     store to some earlier position or not at all; the next one goes on from there.
     """
 
-    def __init__(self, mirror: Mirror, reader: LogReader, log: FileLog | None = None) -> None:
+    def __init__(self, mirror: Mirror, reader: LogSource, log: Log | None = None) -> None:
         """`log`, to write bases to, can be given later; a standby has none."""
         self._mirror = mirror
         self._reader = reader

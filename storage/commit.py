@@ -23,8 +23,9 @@ from .checkpoint import Base, Checkpointer, Content
 from .disk import REAL, Disk, DiskLock
 from .errors import SqlError, StartupError
 from .folder import open_folder
-from .log import Frame, FrameKind, Position
-from .log_files import SEGMENT_BYTES, FileLog
+from .log import Frame, FrameKind, Log, LogPlace, Position
+from .log_files import SEGMENT_BYTES
+from .log_place import FilePlace
 from .recovery import Recovered, StoreOpener, load_table, recover
 from .rocks import RocksStore
 from .table import StateTable, TableSpec
@@ -69,7 +70,7 @@ class Storage:
     def __init__(
         self,
         lock: DiskLock,
-        log: FileLog,
+        log: Log,
         recovered: Recovered,
         limits: StorageLimits,
         clock: Callable[[], float],
@@ -93,14 +94,14 @@ class Storage:
         self._undo: _Undo | None = None
         self._segment = -1
         self._stamped: set[str] = set()
-        self._checkpointer = Checkpointer(recovered.mirror, log.reader, log)
+        self._checkpointer = Checkpointer(recovered.mirror, log.reader.apart(), log)
         self._checkpoint_time = clock()
         self._written = 0
 
     @staticmethod
     def open(
         data: Path,
-        log: Path | None = None,
+        log: Path | LogPlace | None = None,
         disk: Disk = REAL,
         *,
         limits: StorageLimits = StorageLimits(),
@@ -108,7 +109,7 @@ class Storage:
         clock: Callable[[], float] = time.monotonic,
         locked: Callable[[], None] = lambda: None,
     ) -> Storage:
-        """Opens or creates the directory; the log lies in `data/log` unless `log` says where.
+        """Opens or creates the directory; the log lies in `data/log` unless `log` says otherwise.
 
         `locked` is called once the log is locked, before recovery, which may take long.
 
@@ -118,7 +119,8 @@ class Storage:
         try:
             lock = open_folder(data, disk)
             try:
-                changelog = FileLog.open(log or data / "log", disk, limits.segment_bytes, locked)
+                place = log_place(log or data / "log", disk, limits)
+                changelog = place.open(locked)
                 try:
                     recovered = recover(changelog, data / "state", open_store)
                     return Storage(lock, changelog, recovered, limits, clock)
@@ -134,7 +136,7 @@ class Storage:
     @staticmethod
     def adopt(
         lock: DiskLock,
-        log: FileLog,
+        log: Log,
         recovered: Recovered,
         tables: dict[str, StateTable],
         checkpointer: Checkpointer,
@@ -366,6 +368,11 @@ class Storage:
             content = _resident(self._tables[name]) if resident else _stored(self._recovered, spec)
             tables[name] = (spec, content)
         return Base(position, encode_meta(self.sources), tables)
+
+
+def log_place(log: Path | LogPlace, disk: Disk, limits: StorageLimits) -> LogPlace:
+    """The place itself, or that of the log in a folder."""
+    return FilePlace(log, disk, limits.segment_bytes) if isinstance(log, Path) else log
 
 
 def _resident(table: StateTable) -> Content:

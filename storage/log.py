@@ -1,20 +1,23 @@
 """`Log`: durable, ordered records of epochs. The changelog in it is the truth; stores are caches of it (I1).
 
 A log is written by one process and read by any number. Between two commits the writer appends
-*frames*; `commit` makes them durable with one commit frame and one fsync. A reader is given whole
-committed epochs only: frames behind the last commit frame do not exist for it (I2).
+*frames*; `commit` makes them durable as one epoch. A reader is given whole committed epochs only: what
+is behind the last commit does not exist for it (I2).
 
-Two implementations: files (`log_files.py`) and Kafka topics.
+Three sides: `LogPlace` is where a log lies and how a process comes to it, `Log` its writer, `LogSource` a
+reader of it. Two implementations: files (`log_files.py`) and Kafka topics (`log_kafka.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
 
 import pyarrow as pa
+
+from .disk import DiskLock
 
 Payload = bytes | pa.Buffer
 
@@ -52,19 +55,22 @@ class Position:
     epoch: int
     segment: int
     offset: int
+    cursor: bytes = field(default=b"", compare=False)
+    """Where a reader goes on from here, if the log needs more than the numbers to say it."""
 
     def encode(self) -> bytes:
-        return b"".join(v.to_bytes(8, "big") for v in (self.epoch, self.segment, self.offset))
+        numbers = b"".join(v.to_bytes(8, "big") for v in (self.epoch, self.segment, self.offset))
+        return numbers + self.cursor
 
     @staticmethod
     def decode(data: bytes) -> Position:
         epoch, segment, offset = (int.from_bytes(data[i : i + 8], "big") for i in (0, 8, 16))
-        return Position(epoch, segment, offset)
+        return Position(epoch, segment, offset, data[24:])
 
 
 @dataclass(frozen=True, slots=True)
 class LogEpoch:
-    """A committed epoch.
+    """A committed epoch, or several in a row, taken together under the number of the last.
 
     `base` says that it is not a step from the epoch before but the whole content of all stores:
     what compaction leaves in place of the epochs up to and including this one.
@@ -85,12 +91,56 @@ class LogDamaged(Exception):
     """Committed epochs cannot be read any more; the message names file and epochs."""
 
 
+class LogSource(Protocol):
+    """A reader. Each has a thread of its own, but for `end_mark`, which any may call."""
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that tell this log from any other. Raises StartupError when there is no log."""
+        ...
+
+    def end_mark(self) -> Position | None:
+        """Behind the last epoch that is durable now; None when it cannot be told."""
+        ...
+
+    def read(self, after: Position | None, until: Position | None = None) -> Iterator[LogEpoch]:
+        """The committed epochs behind `after` (None: all, from the base on), up to `until`.
+
+        Without `until` up to the end of a log that nobody writes to. Raises LogTruncated when epochs behind
+        `after` were compacted away, LogDamaged when they should be there and cannot be read, OSError.
+        """
+        ...
+
+    def apart(self) -> LogSource:
+        """A reader of the same log for another thread."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class Log(Protocol):
     """The writer's side, with a reader of its own."""
 
     @property
+    def reader(self) -> LogSource: ...
+
+    @property
     def end(self) -> Position:
         """Behind the last durable epoch."""
+        ...
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that tell this log from any other."""
+        ...
+
+    @property
+    def writer(self) -> int:
+        """The number of this writer; a later writer's is higher."""
+        ...
+
+    def fenced(self) -> bool:
+        """Whether another process has taken over the log. From any thread."""
         ...
 
     def ready(self) -> int:
@@ -105,11 +155,12 @@ class Log(Protocol):
         ...
 
     def commit(self, epoch: int, meta: bytes) -> Position:
-        """Makes the appended frames and `meta` durable as `epoch`: one commit frame, one fsync.
+        """Makes the appended frames and `meta` durable as `epoch`, all or nothing.
 
-        Raises DiskFull or IoError; then nothing of the epoch is in the log, the appended frames are
-        forgotten and the log is usable again, or refuses with the same error until its last durable
-        end can be re-established.
+        Raises Fenced when another process has taken over, OutcomeUnknown when that leaves open whether the
+        epoch is in the log. Raises DiskFull, IoError or ConnectionFailure; then nothing of the epoch is in
+        the log, the appended frames are forgotten and the log is usable again, or refuses with the same
+        error until its last durable end can be re-established.
         """
         ...
 
@@ -117,12 +168,45 @@ class Log(Protocol):
         """Forgets the appended frames."""
         ...
 
-    def read(self, after: Position | None) -> Iterator[LogEpoch]:
-        """The committed epochs behind `after`; from the base, or the first epoch, when None.
+    def sizes(self) -> tuple[int, int, int]:
+        """Bytes of the base, bytes and number of segments behind it; zeros if the log compacts itself."""
+        ...
 
-        Raises LogTruncated when epochs behind `after` were compacted away, LogDamaged when they
-        should be there and cannot be read.
+    def begin_segment(self) -> Position:
+        """Ends the segment, so that a base can replace all there is. Returns the end of the log."""
+        ...
+
+    def write_base(self, position: Position, meta: bytes, frames: Iterable[Frame]) -> None:
+        """Replaces all up to `position`, the end of a segment, by `frames`: the whole content then."""
+        ...
+
+    def close(self) -> None:
+        """Ends writing: another process may. May be called twice; reading goes on."""
+        ...
+
+
+class LogPlace(Protocol):
+    """Where a log is."""
+
+    def open(self, locked: Callable[[], None] = lambda: None) -> Log:
+        """Becomes the writer where there is none; begins a log where there is none.
+
+        `locked` is called once that is settled, before what may take long. Raises StartupError: another
+        process writes, newer format, or committed epochs cannot be read.
         """
         ...
 
-    def close(self) -> None: ...
+    def source(self) -> LogSource: ...
+
+    def take_over(self, lock: DiskLock, known: Position) -> Log:
+        """Becomes the writer, whoever else may still think to be it.
+
+        `lock` is what the `Candidate` of this place gave; it is released on failure. Before `known`, a
+        committed position, nothing is read again. Raises as `open`, and IoError, DiskFull, ConnectionFailure
+        or Fenced.
+        """
+        ...
+
+    def __str__(self) -> str:
+        """As an error names it."""
+        ...

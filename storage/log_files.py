@@ -180,6 +180,7 @@ class FileLog:
         return self._end
 
     def read(self, after: Position | None) -> Iterator[LogEpoch]:
+        """The epochs behind `after` up to the end. Raises as `LogReader.read`."""
         return self.reader.read(after, self._end)
 
     def begin_segment(self) -> Position:

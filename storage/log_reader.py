@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from .disk import REAL, Disk, DiskFile, read_whole
+from .errors import StartupError
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, LogTruncated, Position
 from .log_format import (
     FRAME_MAGIC,
@@ -137,6 +138,31 @@ class LogReader:
         if len(content) != 44 or zlib.crc32(content[:40]).to_bytes(4, "little") != content[40:]:
             return None
         return Position.decode(content[:24]), content[24:40]
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that tell this log from any other. Raises StartupError when there is no log."""
+        inventory = self.inventory()
+        try:
+            if inventory.segments:
+                return self.header(segment_path(self.folder, inventory.segments[-1])).identity
+            if inventory.base:
+                return self.header(base_path(self.folder, inventory.base)).identity
+        except LogTruncated:
+            pass
+        marked = self.marked()
+        if marked is None:
+            raise StartupError(
+                f"{self.folder} holds no log to follow: start its primary first (millpond serve)"
+            )
+        return marked[1]
+
+    def apart(self) -> LogReader:
+        """Itself: nothing is kept between two calls."""
+        return self
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def tail(self, after: Position | None) -> Iterator[LogEpoch]:
         """The epochs behind `after` that a living writer has made durable. Raises as `read`."""

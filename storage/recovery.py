@@ -19,9 +19,8 @@ import pyarrow as pa
 
 from .changelog import Rows, StoredSpec, decode_meta
 from .errors import StartupError
-from .log import LogDamaged, LogTruncated, Position
-from .log_files import FileLog
-from .log_reader import LogReader, lost
+from .log import Log, LogDamaged, LogSource, LogTruncated, Position
+from .log_reader import lost
 from .mirror import Mirror
 from .replay import NetChange, Stretch, follow
 from .store import Store, StoreUnreadable
@@ -50,7 +49,7 @@ class Recovered:
     last_number: int
 
 
-def recover(log: FileLog, folder: Path, open_store: StoreOpener) -> Recovered:
+def recover(log: Log, folder: Path, open_store: StoreOpener) -> Recovered:
     """Opens the store in `folder` and reads the log behind it.
 
     Raises StartupError when the log lost epochs that the store, or the log itself, once had.
@@ -87,7 +86,7 @@ def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_l
     return Mirror(store, identity)
 
 
-def replayed(reader: LogReader, end: Position, mirror: Mirror, empty_store: Callable[[], Store]) -> Recovered:
+def replayed(reader: LogSource, end: Position, mirror: Mirror, empty_store: Callable[[], Store]) -> Recovered:
     """Brings the mirror close to `end`; the rest is in the overlay.
 
     Raises StartupError when the log is damaged; the mirror is then closed.
@@ -109,7 +108,7 @@ def replayed(reader: LogReader, end: Position, mirror: Mirror, empty_store: Call
     return Recovered(mirror, overlay, specs, sources, max(numbers, default=0))
 
 
-def _replay(reader: LogReader, end: Position, mirror: Mirror) -> Stretch | None:
+def _replay(reader: LogSource, end: Position, mirror: Mirror) -> Stretch | None:
     """Applies all stretches behind the mirror but the last, which is returned."""
     last: Stretch | None = None
     try:

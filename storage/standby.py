@@ -23,14 +23,13 @@ from pathlib import Path
 
 from .changelog import StoredSpec, decode_meta
 from .checkpoint import Checkpointer
-from .commit import Storage, StorageLimits
+from .commit import Storage, StorageLimits, log_place
 from .disk import REAL, Disk, DiskLock
 from .errors import StartupError
 from .folder import open_folder
-from .log import LogEpoch, Position
+from .log import Log, LogEpoch, LogPlace, LogSource, Position
 from .log import LogTruncated as Truncated
-from .log_files import FileLog
-from .log_reader import START, LogReader, base_path, lost, segment_path
+from .log_reader import START, lost
 from .mirror import Mirror
 from .recovery import (
     Recovered,
@@ -67,19 +66,19 @@ class Follower:
     def __init__(
         self,
         lock: DiskLock,
-        folder: Path,
-        disk: Disk,
+        place: LogPlace,
+        reader: LogSource,
         recovered: Recovered,
         end: Position,
         limits: StorageLimits,
         clock: Callable[[], float],
     ) -> None:
-        self.reader = LogReader(folder, disk)
+        self.reader = reader
         self.position = end
         self.sources = recovered.sources
         self.stale: set[str] = set()
         self._lock = lock
-        self._disk = disk
+        self._place = place
         self._mirror = recovered.mirror
         self._limits = limits
         self._clock = clock
@@ -90,7 +89,7 @@ class Follower:
         """Changes since the mirror's position of tables that nobody asked for yet, with their epochs."""
         for name, change in (recovered.overlay.changes if recovered.overlay else {}).items():
             self._held[name].append((end.epoch, change))
-        self._checkpointer = Checkpointer(recovered.mirror, self.reader)
+        self._checkpointer = Checkpointer(recovered.mirror, reader.apart())
         self._checkpoint_time, self._read = clock(), 0
         self._marked_epoch: int | None = None
         self._current_at: float | None = None
@@ -98,7 +97,7 @@ class Follower:
     @staticmethod
     def open(
         data: Path,
-        log: Path,
+        log: Path | LogPlace,
         disk: Disk = REAL,
         *,
         limits: StorageLimits = StorageLimits(),
@@ -109,8 +108,9 @@ class Follower:
 
         Raises StartupError: there is no log, the directory is in use, the log is damaged.
         """
-        reader = LogReader(log, disk)
-        identity = _identity(reader)
+        place = log_place(log, disk, limits)
+        reader = place.source()
+        identity = reader.identity
         try:
             lock = open_folder(data, disk)
         except OSError as error:
@@ -119,13 +119,14 @@ class Follower:
             mirror = open_mirror(identity, data / "state", open_store)
             end = max(mirror.position or START, reader.end_mark() or START)
             recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True))
+            end = _reached(recovered)
         except OSError as error:
             lock.release()
             raise StartupError(f"cannot use the data directory {data}: {error}") from error
         except BaseException:
             lock.release()
             raise
-        return Follower(lock, log, disk, recovered, end, limits, clock)
+        return Follower(lock, place, reader, recovered, end, limits, clock)
 
     @property
     def epoch(self) -> int:
@@ -246,24 +247,24 @@ class Follower:
             self._checkpointer.join()
             self._checkpointer.start(self.position, None)
 
-    def take_over(self, lock: DiskLock) -> tuple[FileLog, Advance]:
+    def take_over(self, lock: DiskLock) -> tuple[Log, Advance]:
         """Becomes the log's writer and applies everything up to its end. `lock` is that of the log.
 
         Raises StartupError when the log ends before what this follower has seen of it, and as
-        `FileLog.take_over`.
+        `LogPlace.take_over`.
         """
-        limits = self._limits
-        log = FileLog.take_over(self.reader.folder, self._disk, lock, self.position, limits.segment_bytes)
+        log = self._place.take_over(lock, self.position)
         if log.end.epoch < self.epoch:
             log.close()
-            raise StartupError(f"{self.reader.folder}: {lost(log.end.epoch + 1, self.epoch)}")
+            raise StartupError(f"{self._place}: {lost(log.end.epoch + 1, self.epoch)}")
         return log, self.catch_up(log.end) or Advance()
 
-    def become(self, log: FileLog) -> Storage:
+    def become(self, log: Log) -> Storage:
         """The storage this follower's tables belong to from now on; the follower is of no more use."""
         for name in list(self._held):
             if self._held[name]:
                 self.table(name, self._specs[name].table_spec())
+        self.reader.close()
         recovered = Recovered(self._mirror, None, self._specs, self.sources, self._last_number)
         return Storage.adopt(
             self._lock, log, recovered, self._tables, self._checkpointer, self._limits, self._clock
@@ -271,6 +272,7 @@ class Follower:
 
     def close(self) -> None:
         """Brings the store up to what was followed and gives the directory free."""
+        self.reader.close()
         self._checkpointer.join()
         self._checkpointer.run(self.position, None)
         self._mirror.close()
@@ -281,19 +283,7 @@ def _epoch(mirror: Mirror) -> int:
     return 0 if mirror.position is None else mirror.position.epoch
 
 
-def _identity(reader: LogReader) -> bytes:
-    """That of the log in the folder. Raises StartupError when there is none."""
-    inventory = reader.inventory()
-    try:
-        if inventory.segments:
-            return reader.header(segment_path(reader.folder, inventory.segments[-1])).identity
-        if inventory.base:
-            return reader.header(base_path(reader.folder, inventory.base)).identity
-    except Truncated:
-        pass
-    marked = reader.marked()
-    if marked is None:
-        raise StartupError(
-            f"{reader.folder} holds no log to follow: start its primary first (millpond serve)"
-        )
-    return marked[1]
+def _reached(recovered: Recovered) -> Position:
+    """The end of what was replayed."""
+    reached = recovered.overlay.position if recovered.overlay else recovered.mirror.position
+    return reached or START
