@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,9 @@ import pyarrow as pa
 
 from ..storage.keycode import dense_group_ids, encode_keys, group_ids
 from ..storage.types import INTEGERS, Type
-from .node import EpochContext
+
+if TYPE_CHECKING:
+    from .node import EpochContext
 
 BoolArray = npt.NDArray[np.bool_]
 Int64Array = npt.NDArray[np.int64]

@@ -1,13 +1,17 @@
-"""`Dataflow`: operators wired up, one epoch at a time; and `run`, a plan computed once.
+"""`Dataflow`: operators wired up, one epoch at a time.
 
 An operator is shared by all views that contain an equal sub-plan (equal fingerprint). The tables of
 an operator are named by the fingerprint too, so that after a restart, with views added in any order or
 some of them gone, an operator finds its state. Only the table of a view itself bears the view's name.
+
+Operators with `steps` may put out their change in parts. Each part goes through the operators behind before
+the next is made; of those with parts left, the last in order goes on first, so that none is stepped anew
+before its step is done. An epoch is then several passes through the same operators, and their outputs add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..storage.errors import InternalError, QueryCanceled, SqlError
@@ -15,9 +19,10 @@ from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .batch import poll
 from .fingerprint import fingerprint
+from .flow import run
 from .materialize import VIEW_TABLE, Materialize
-from .node import EpochContext, Node, OpenContext, Operator
-from .recurse import Recurse
+from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator
+from .pieces import sum_of
 from .scan import Scan
 from .zset import ZSet
 
@@ -48,6 +53,11 @@ class _Entry:
     tables: list[str]
     views: list[str] = field(default_factory=list)
     """The views that contain it, in the order they were added."""
+
+    @property
+    def piecewise(self) -> bool:
+        """Whether the operator may put out its change in parts."""
+        return hasattr(self.operator, "steps")
 
     @property
     def due(self) -> bool:
@@ -82,6 +92,7 @@ class Dataflow:
         self._entries: dict[str, _Entry] = {}
         self._roots: dict[str, _Entry] = {}
         self._order: list[_Entry] = []
+        self._tops: dict[str, tuple[str, ...]] = {}
 
     def add(
         self, name: str, node: Node, backfill: Backfill | None = None, context: EpochContext | None = None
@@ -158,52 +169,27 @@ class Dataflow:
 
         A view's delta reaches the Scans of that view in the same step. Raises ViewFailure.
         """
-        deltas: dict[str, ZSet] = {}
-        changed: dict[str, ZSet] = {}
-        for entry in self._order:
-            delta = self._advance(entry, deltas, inputs, changed, context)
-            if delta is not None and len(delta):
-                deltas[entry.name] = delta
-                for view in entry.views:
-                    if self._roots[view] is entry:
-                        changed[view] = delta
-        return changed
-
-    def _advance(
-        self,
-        entry: _Entry,
-        deltas: Mapping[str, ZSet],
-        inputs: Mapping[str, ZSet],
-        changed: Mapping[str, ZSet],
-        context: EpochContext,
-    ) -> ZSet | None:
-        """The delta of one operator, None when it need not be stepped."""
-        if isinstance(entry.node, Scan):
-            relation = entry.node.relation
-            delta = changed.get(relation)
-            delta = inputs.get(relation) if delta is None else delta
-            return None if delta is None or not len(delta) else entry.node.cut(delta)
-        if not any(child.name in deltas for child in entry.inputs) and not entry.due:
-            return None
-        arguments = [deltas.get(child.name) or ZSet.empty(child.schema) for child in entry.inputs]
-        return _step(entry, arguments, context)
+        return _Passes(self._order, self._tops, inputs, context).outputs()
 
     def _fill(self, root: _Entry, fresh: list[_Entry], backfill: Backfill, context: EpochContext) -> ZSet:
         """Runs the new operators once over the whole content of their inputs."""
-        outputs: dict[str, ZSet] = {}
         silent = replace(context, errors=None if context.errors is None else [])
-
-        def content(entry: _Entry) -> ZSet:
-            if entry.name not in outputs:
-                outputs[entry.name] = run(entry.node, backfill, silent)
-            return outputs[entry.name]
-
+        if root not in fresh:
+            return run(root.node, backfill, silent)
+        known = {
+            child.name: run(child.node, backfill, silent)
+            for entry in fresh
+            for child in entry.inputs
+            if child not in fresh
+        }
         for entry in fresh:
             if isinstance(entry.node, Scan):
-                outputs[entry.name] = entry.node.cut(backfill(entry.node))
-            else:
-                outputs[entry.name] = _step(entry, [content(child) for child in entry.inputs], context)
-        return content(root)
+                known[entry.name] = entry.node.cut(backfill(entry.node))
+        if root.name in known:
+            return known[root.name]
+        order = [entry for entry in fresh if entry.name not in known]
+        passes = _Passes(order, {root.name: (root.name,)}, {}, context)
+        return passes.outputs(known).get(root.name) or ZSet.empty(root.schema)
 
     def _enter(self, node: Node, view: str, own: str | None, fresh: list[_Entry]) -> _Entry:
         """The entry of `node`, found or made; `own` is the view's name if `node` is its top."""
@@ -248,14 +234,86 @@ class Dataflow:
         for entry in self._entries.values():
             visit(entry)
         self._order = list(order.values())
+        tops: dict[str, list[str]] = {}
+        for view, root in self._roots.items():
+            tops.setdefault(root.name, []).append(view)
+        self._tops = {name: tuple(views) for name, views in tops.items()}
 
 
-def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
-    """Steps an operator; its row errors are put down to each view that contains it."""
+class _Passes:
+    """The passes of one epoch through the operators of `order`."""
+
+    def __init__(
+        self,
+        order: Sequence[_Entry],
+        tops: Mapping[str, tuple[str, ...]],
+        inputs: Mapping[str, ZSet],
+        context: EpochContext,
+    ) -> None:
+        """`tops`: of the operators that are views' tops, by name, the views."""
+        self._order, self._tops, self._inputs, self._context = order, tops, inputs, context
+        self._waiting: list[tuple[int, Iterator[ZSet]]] = []
+        """Operators with parts left, by place in the order, ascending."""
+        self._outputs: dict[str, list[ZSet]] = {}
+
+    def outputs(self, known: dict[str, ZSet] | None = None) -> dict[str, ZSet]:
+        """The change of each view that changed. With `known` outputs of operators before, all are stepped."""
+        self._pass(0, {} if known is None else known, self._inputs, known is not None)
+        while self._waiting:
+            place, parts = self._waiting[-1]
+            part = _guarded(self._order[place], self._context, next, parts, None)
+            if part is None:
+                self._waiting.pop()
+                continue
+            deltas, changed = dict[str, ZSet](), dict[str, ZSet]()
+            self._note(self._order[place], part, deltas, changed)
+            self._pass(place + 1, deltas, changed)
+        return {view: sum_of(parts) for view, parts in self._outputs.items()}
+
+    def _pass(
+        self, start: int, deltas: dict[str, ZSet], inputs: Mapping[str, ZSet], every: bool = False
+    ) -> None:
+        """Steps the operators from a place on that something reaches."""
+        changed = dict(inputs)
+        for place in range(start, len(self._order)):
+            entry = self._order[place]
+            if isinstance(entry.node, Scan):
+                delta = changed.get(entry.node.relation)
+                if delta is not None and len(delta):
+                    self._note(entry, entry.node.cut(delta), deltas, changed)
+            elif every or entry.due or any(child.name in deltas for child in entry.inputs):
+                arguments = [deltas.get(child.name) or ZSet.empty(child.schema) for child in entry.inputs]
+                delta = self._step(place, entry, arguments)
+                if delta is not None and len(delta):
+                    self._note(entry, delta, deltas, changed)
+
+    def _step(self, place: int, entry: _Entry, deltas: list[ZSet]) -> ZSet | None:
+        """What comes out first; the rest waits."""
+        operator, context = entry.operator, self._context
+        if not entry.piecewise:
+            return _guarded(entry, context, operator.step, deltas, context)
+        assert isinstance(operator, PiecewiseOperator)
+        parts = operator.steps(deltas, context)
+        part = _guarded(entry, context, next, parts, None)
+        if part is not None:
+            self._waiting.append((place, parts))
+        return part
+
+    def _note(self, entry: _Entry, delta: ZSet, deltas: dict[str, ZSet], changed: dict[str, ZSet]) -> None:
+        deltas[entry.name] = delta
+        for view in self._tops.get(entry.name, ()):
+            changed[view] = delta
+            self._outputs.setdefault(view, []).append(delta)
+
+
+def _guarded(
+    entry: _Entry, context: EpochContext, work: Callable[..., ZSet | None], *arguments: object
+) -> ZSet | None:
+    """An operator's work; its row errors are put down to each view that contains it."""
     poll(context)
     known = len(context.errors) if context.errors is not None else 0
     try:
-        delta = entry.operator.step(deltas, context)
+        delta = work(*arguments)
     except QueryCanceled:
         raise
     except SqlError as error:
@@ -269,23 +327,3 @@ def _step(entry: _Entry, deltas: list[ZSet], context: EpochContext) -> ZSet:
             replace(error, operator=f"{view}: {error.operator}") for view in entry.views for error in found
         ]
     return delta
-
-
-def run(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext) -> ZSet:
-    """The whole output of `node`; `inputs` gives the whole content of a Scan's relation.
-
-    A sub-plan object that occurs twice is computed once.
-    """
-    known: dict[int, ZSet] = {}
-
-    def output(plan: Node) -> ZSet:
-        if id(plan) not in known:
-            poll(context)
-            if isinstance(plan, Recurse):
-                known[id(plan)] = plan.iterate(run, inputs, context)
-                return known[id(plan)]
-            arguments = [inputs(plan)] if isinstance(plan, Scan) else [output(child) for child in plan.inputs]
-            known[id(plan)] = plan.plain(arguments, context)
-        return known[id(plan)]
-
-    return output(node)

@@ -5,11 +5,11 @@ Derivation: linear, σ(A + Δ) = σ(A) + σ(Δ).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..storage.schema import Schema
-from .batch import truth
+from .batch import poll, truth
 from .evaluate import evaluate_rows
 from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator
@@ -42,6 +42,11 @@ class Filter(Node):
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         (mask,), kept = evaluate_rows((self.predicate,), inputs[0], context, "Filter")
         return kept.filter(truth(mask))
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        for piece in inputs[0]:
+            poll(context)
+            yield self.plain((piece,), context)
 
     def open(self, context: OpenContext) -> Operator:
         return _Filter(self)

@@ -5,7 +5,7 @@ The derivations are in `join_inner.py` and `join_outer.py`, the plain form in `j
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,6 +17,7 @@ from .join_pairs import Condition
 from .join_plain import PlainJoin
 from .join_side import common_keys, describe_input, open_input
 from .node import EpochContext, Node, OpenContext, Operator
+from .pieces import coalesced, collect
 from .zset import ZSet
 
 
@@ -98,11 +99,14 @@ class Join(Node):
         )
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
+        return collect(self, self.pieces([iter((rows,)) for rows in inputs], context))
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
         left_keys, right_keys = common_keys(self.left_keys, self.right_keys)
         left = describe_input(self.left.schema, self.left.key, left_keys, self.null_equal)
         right = describe_input(self.right.schema, self.right.key, right_keys, self.null_equal)
         join = PlainJoin(left, right, self._condition(), self._emission())
-        return join.rows(inputs[0], inputs[1], context)
+        return coalesced(join.pieces(inputs[0], inputs[1], (self.left, self.right), context))
 
     def open(self, context: OpenContext) -> Operator:
         left_keys, right_keys = common_keys(self.left_keys, self.right_keys)

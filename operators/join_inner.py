@@ -7,16 +7,18 @@ right delta probes the new left rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ..storage.schema import Schema
+from . import pieces
 from .batch import Int64Array, gather
 from .join_pairs import Condition, Pairs
 from .join_side import Input
 from .node import EpochContext
+from .pieces import coalesced, withdrawals_first
 from .zset import ZSet, concat
 
 
@@ -58,19 +60,25 @@ class InnerJoin:
     output: Output
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        parts = [
-            *self._half(deltas[0], self.left, self.right, False, context),
-            *self._half(deltas[1], self.right, self.left, True, context),
-        ]
-        return concat(self.output.schema, parts)
+        return concat(self.output.schema, list(self.steps(deltas, context)))
+
+    def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        return coalesced(self._parts(deltas, context))
+
+    def _parts(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        yield from self._half(deltas[0], self.left, self.right, False, context)
+        yield from self._half(deltas[1], self.right, self.left, True, context)
 
     def _half(
         self, delta: ZSet, own: Input, other: Input, flipped: bool, context: EpochContext
-    ) -> list[ZSet]:
+    ) -> Iterator[ZSet]:
         if not len(delta):
-            return []
+            return
         delta = own.prepare(delta, context)
-        pairs = other.matching(delta, own, self.condition, flipped).pairs(len(delta), context)
-        parts = [self.output.pairs(delta, own, other, found, flipped) for found in pairs if len(found[0])]
+        matching = other.matching(delta, own, self.condition, flipped)
+        if matching.candidates.total > pieces.PIECE_ROWS:
+            delta = withdrawals_first(delta)
+            matching = other.matching(delta, own, self.condition, flipped)
+        for found in matching.pairs(context):
+            yield self.output.pairs(delta, own, other, found, flipped)
         own.apply(delta)
-        return parts

@@ -14,8 +14,8 @@ opposite side (`KeyDegrees`). With one, each row of a kept side has its own (`Ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +23,13 @@ import pyarrow as pa
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
-from .batch import Int64Array, gather, group_rows, sum_by
-from .consolidate import consolidate
+from . import pieces
+from .batch import NO_POSITIONS, Int64Array, gather, group_rows, sum_by
 from .join_inner import Output
-from .join_pairs import Condition, Pairs
+from .join_pairs import Condition, Matching, Pairs
 from .join_side import Input
 from .node import EpochContext, OpenContext
+from .pieces import coalesced, withdrawals_first
 from .zset import ZSet, concat
 
 
@@ -55,6 +56,15 @@ class Emission:
             return self.output.extended(rows, flipped)
         return ZSet(self.output.schema, rows.columns, rows.weights)
 
+    def stored(
+        self, side: Input, positions: Int64Array, changes: Int64Array, flipped: bool
+    ) -> Iterator[ZSet]:
+        """Output rows for stored rows of a side whose weight as single rows is multiplied by `changes`."""
+        for start in range(0, len(positions), pieces.PIECE_ROWS):
+            some = positions[start : start + pieces.PIECE_ROWS]
+            weights = side.weights(some) * changes[start : start + len(some)]
+            yield self.single(side, ZSet(side.schema, tuple(side.take(some)), weights), flipped)
+
     def wanted(self, degrees: Int64Array) -> Int64Array:
         """1 for the single rows of these degrees that come out, 0 for the others."""
         return ((degrees > 0) == self.matched).astype(np.int64)
@@ -71,24 +81,47 @@ class KeyDegrees:
     right_counts: StateTable | None
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        parts = [*self._half(deltas[0], False, context), *self._half(deltas[1], True, context)]
-        return concat(self.emission.output.schema, parts)
+        return concat(self.emission.output.schema, list(self.steps(deltas, context)))
 
-    def _half(self, delta: ZSet, flipped: bool, context: EpochContext) -> list[ZSet]:
+    def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        halves = ((deltas[0], False), (deltas[1], True))
+        return coalesced(part for delta, flipped in halves for part in self._half(delta, flipped, context))
+
+    def _half(self, delta: ZSet, flipped: bool, context: EpochContext) -> Iterator[ZSet]:
         if not len(delta):
-            return []
+            return
         own, other = (self.right, self.left) if flipped else (self.left, self.right)
         delta = own.prepare(delta, context)
-        parts: list[ZSet] = []
-        if self.emission.pairs:
-            found = other.find(own.key_values(delta), len(delta))
-            parts.append(self.emission.output.pairs(delta, own, other, found, flipped))
-        if self.emission.keeps(flipped):
-            parts.append(self._new_rows(delta, own, flipped))
-        if self.emission.keeps(not flipped):
-            parts.extend(self._changed_rows(delta, own, other, flipped))
+        if not self.emission.pairs:
+            yield from self._singles(delta, flipped)
+        else:
+            matching = other.matching(delta, own, None, flipped)
+            if in_one_piece(matching, len(delta)):
+                parts = [*self._singles(delta, flipped), *self._pairs(delta, matching, slice(None), context)]
+                yield concat(self.emission.output.schema, parts)
+            else:
+                delta = withdrawals_first(delta)
+                matching = other.matching(delta, own, None, flipped)
+                went = int(np.count_nonzero(delta.weights < 0))
+                yield from self._pairs(delta, matching, slice(0, went), context)
+                yield from self._singles(delta, flipped)
+                yield from self._pairs(delta, matching, slice(went, None), context)
         own.apply(delta)
-        return parts
+
+    def _pairs(self, delta: ZSet, matching: Matching, rows: slice, context: EpochContext) -> Iterator[ZSet]:
+        """The output rows of the pairs of some rows of the delta."""
+        flipped = matching.flipped
+        own, other = (self.right, self.left) if flipped else (self.left, self.right)
+        for found in matching.pairs(context, rows):
+            yield self.emission.output.pairs(delta, own, other, found, flipped)
+
+    def _singles(self, delta: ZSet, flipped: bool) -> Iterator[ZSet]:
+        """Single rows that go or come, in an order that suits each of them."""
+        own, other = (self.right, self.left) if flipped else (self.left, self.right)
+        if self.emission.keeps(flipped):
+            yield self._new_rows(delta, own, flipped)
+        if self.emission.keeps(not flipped):
+            yield from self._changed_rows(delta, own, other, flipped)
 
     def _new_rows(self, delta: ZSet, own: Input, flipped: bool) -> ZSet:
         """The single rows of the delta itself."""
@@ -99,7 +132,7 @@ class KeyDegrees:
         weights = delta.weights * self.emission.wanted(degrees)
         return self.emission.single(own, delta.with_weights(weights).filter(weights != 0), flipped)
 
-    def _changed_rows(self, delta: ZSet, own: Input, other: Input, flipped: bool) -> list[ZSet]:
+    def _changed_rows(self, delta: ZSet, own: Input, other: Input, flipped: bool) -> Iterator[ZSet]:
         """Rows of the other side whose key gets its first partner or loses its last one."""
         counts = self.right_counts if flipped else self.left_counts
         assert counts is not None
@@ -107,12 +140,48 @@ class KeyDegrees:
         keys, old, new = add_counts(counts, own.key_values(delta), own.key_types, delta.weights)
         change = self.emission.wanted(new) - self.emission.wanted(old)
         moved = np.flatnonzero(change)
-        if not len(moved):
-            return []
-        probing, positions = other.find(gather(keys, moved), len(moved))
-        weights = other.weights(positions) * change[moved][probing]
-        rows = ZSet(other.schema, tuple(other.take(positions)), weights)
-        return [self.emission.single(other, rows, not flipped)]
+        if len(moved):
+            probing, positions = other.find(gather(keys, moved), len(moved))
+            yield from self.emission.stored(other, positions, change[moved][probing], not flipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """What the pairs of a delta say: of each of its rows the degree, of stored rows how theirs change."""
+
+    own: Int64Array
+    positions: Int64Array
+    changes: Int64Array
+
+
+class Summed:
+    """A sum for each of some positions; it holds at most about twice the distinct ones, and a piece."""
+
+    def __init__(self) -> None:
+        self._positions: list[Int64Array] = []
+        self._amounts: list[Int64Array] = []
+        self._held = self._distinct = 0
+
+    def add(self, positions: Int64Array, amounts: Int64Array) -> None:
+        self._positions.append(positions)
+        self._amounts.append(amounts)
+        self._held += len(positions)
+        if self._held > 2 * self._distinct + 2 * pieces.PIECE_ROWS:
+            distinct, sums = self.result()
+            self._positions, self._amounts = [distinct], [sums]
+            self._held = self._distinct = len(distinct)
+
+    def result(self) -> tuple[Int64Array, Int64Array]:
+        """(distinct positions, the sum of each)"""
+        if not self._positions:
+            return NO_POSITIONS, NO_POSITIONS
+        distinct, which = np.unique(np.concatenate(self._positions), return_inverse=True)
+        return distinct, sum_by(which, np.concatenate(self._amounts), len(distinct))
+
+
+def in_one_piece(matching: Matching, rows: int) -> bool:
+    """Whether all that comes of so many rows of a delta fits into a piece."""
+    return 2 * matching.candidates.total + rows <= pieces.PIECE_ROWS
 
 
 @dataclass(slots=True)
@@ -127,63 +196,82 @@ class RowDegrees:
     right_degrees: StateTable | None
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        parts = [*self._half(deltas[0], False, context), *self._half(deltas[1], True, context)]
-        return concat(self.emission.output.schema, parts)
+        return concat(self.emission.output.schema, list(self.steps(deltas, context)))
 
-    def _half(self, delta: ZSet, flipped: bool, context: EpochContext) -> list[ZSet]:
+    def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        halves = ((deltas[0], False), (deltas[1], True))
+        return coalesced(part for delta, flipped in halves for part in self._half(delta, flipped, context))
+
+    def _half(self, delta: ZSet, flipped: bool, context: EpochContext) -> Iterator[ZSet]:
         if not len(delta):
-            return []
+            return
+        own, other = (self.right, self.left) if flipped else (self.left, self.right)
+        delta = withdrawals_first(own.prepare(delta, context))
+        matching = other.matching(delta, own, self.condition, flipped)
+        if in_one_piece(matching, len(delta)):
+            found = list(matching.pairs(context))
+            degrees = self._degrees(delta, other, found, flipped)
+            parts = [*self._pairs(delta, found, flipped), *self._singles(delta, degrees, flipped)]
+            yield concat(self.emission.output.schema, parts)
+            return
+        degrees = self._degrees(delta, other, matching.pairs(context), flipped)
+        went = int(np.count_nonzero(delta.weights < 0))
+        again = replace(context, errors=None if context.errors is None else [])
+        if self.emission.pairs:
+            yield from self._pairs(delta, matching.pairs(again, slice(0, went)), flipped)
+        # The pairs that come are made after the singles, which is when the delta is stored.
+        yield from self._singles(delta, degrees, flipped)
+        if self.emission.pairs:
+            yield from self._pairs(delta, matching.pairs(again, slice(went, None)), flipped)
+
+    def _pairs(self, delta: ZSet, found: Iterable[Pairs], flipped: bool) -> Iterator[ZSet]:
+        """The output rows of pairs, if they come out."""
+        own, other = (self.right, self.left) if flipped else (self.left, self.right)
+        if self.emission.pairs:
+            for some in found:
+                yield self.emission.output.pairs(delta, own, other, some, flipped)
+
+    def _degrees(self, delta: ZSet, other: Input, found: Iterable[Pairs], flipped: bool) -> Degrees:
+        own = np.zeros(len(delta), np.int64)
+        changes = Summed() if (self.left_degrees if flipped else self.right_degrees) is not None else None
+        for probing, partners in found:
+            own += sum_by(probing, other.weights(partners), len(delta))
+            if changes is not None:
+                changes.add(partners, delta.weights[probing])
+        return Degrees(own, *(NO_POSITIONS, NO_POSITIONS) if changes is None else changes.result())
+
+    def _singles(self, delta: ZSet, degrees: Degrees, flipped: bool) -> Iterator[ZSet]:
+        """Single rows that go or come, in an order that suits each of them. Stores the delta."""
         own, other = (self.right, self.left) if flipped else (self.left, self.right)
         own_degrees, other_degrees = (
             (self.right_degrees, self.left_degrees) if flipped else (self.left_degrees, self.right_degrees)
         )
-        delta = consolidate(own.prepare(delta, context))
-        pairs, parts = self._pairs(delta, own, other, flipped, context)
+        own.apply(delta)
         if own_degrees is not None:
-            weights = other.weights(pairs[1])
-            degrees = sum_by(pairs[0], weights, len(delta)) if len(delta) else weights
-            parts.append(self._new_rows(delta, own, degrees, flipped))
-            own.apply(delta)
-            store_degrees(own_degrees, own, delta, degrees)
-        else:
-            own.apply(delta)
-        if other_degrees is not None and len(pairs[0]):
-            parts.append(self._changed_rows(delta, other, other_degrees, pairs, flipped))
-        return parts
-
-    def _pairs(
-        self, delta: ZSet, own: Input, other: Input, flipped: bool, context: EpochContext
-    ) -> tuple[Pairs, list[ZSet]]:
-        """All matching pairs, and their output rows if they come out."""
-        found = list(other.matching(delta, own, self.condition, flipped).pairs(len(delta), context))
-        probing = np.concatenate([piece[0] for piece in found]) if found else np.empty(0, np.int64)
-        partners = np.concatenate([piece[1] for piece in found]) if found else np.empty(0, np.int64)
-        if not self.emission.pairs or not len(probing):
-            return (probing, partners), []
-        rows = self.emission.output.pairs(delta, own, other, (probing, partners), flipped)
-        return (probing, partners), [rows]
+            yield self._new_rows(delta, own, degrees.own, flipped)
+            store_degrees(own_degrees, own, delta, degrees.own)
+        if other_degrees is not None and len(degrees.positions):
+            yield from self._changed_rows(other, other_degrees, degrees, flipped)
 
     def _new_rows(self, delta: ZSet, own: Input, degrees: Int64Array, flipped: bool) -> ZSet:
         weights = delta.weights * self.emission.wanted(degrees)
         return self.emission.single(own, delta.with_weights(weights).filter(weights != 0), flipped)
 
     def _changed_rows(
-        self, delta: ZSet, other: Input, table: StateTable, pairs: Pairs, flipped: bool
-    ) -> ZSet:
+        self, other: Input, table: StateTable, degrees: Degrees, flipped: bool
+    ) -> Iterator[ZSet]:
         """Rows of the other side that get their first partner or lose their last one."""
-        positions, which = np.unique(pairs[1], return_inverse=True)
-        change = sum_by(which, delta.weights[pairs[0]], len(positions))
-        positions, change = positions[change != 0], change[change != 0]
+        kept = np.flatnonzero(degrees.changes)
+        if not len(kept):
+            return
+        positions = degrees.positions[kept]
         identity = other.take(positions, identity_columns(other))
         _, old = read_counts(table, identity, len(positions))
-        new = old + change
-        if len(positions):
-            table.upsert([*identity, pa.array(new)])
+        new = old + degrees.changes[kept]
+        table.upsert([*identity, pa.array(new)])
         moves = self.emission.wanted(new) - self.emission.wanted(old)
         moved = np.flatnonzero(moves)
-        weights = other.weights(positions[moved]) * moves[moved]
-        rows = ZSet(other.schema, tuple(other.take(positions[moved])), weights)
-        return self.emission.single(other, rows, not flipped)
+        yield from self.emission.stored(other, positions[moved], moves[moved], not flipped)
 
 
 def identity_columns(side: Input) -> tuple[int, ...]:

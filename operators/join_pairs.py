@@ -1,39 +1,23 @@
-"""Pairs of matching rows of a join: candidates by key, thinned out by the condition in bounded pieces."""
+"""Pairs of matching rows of a join: candidates by key, made and thinned out by the condition in pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from ..storage.errors import OutOfMemory, SqlError
+from ..storage.errors import SqlError
 from ..storage.schema import Column, Schema
 from ..storage.types import INT8
-from .batch import Int64Array, gather, poll, truth
+from . import pieces
+from .batch import NO_POSITIONS, Int64Array, gather, poll, truth
 from .evaluate import evaluate, evaluate_rows
 from .expr import Expr, columns_of
 from .node import EpochContext
 from .zset import ZSet
-
-PAIRS_MAX = 1 << 20
-"""Candidate pairs held at once, in rows, while a condition thins them out."""
-
-FIRST_PROBES = 16
-"""Rows probed at once before it is known how many pairs a row makes."""
-
-JOINED_ROWS_MAX = 1 << 26
-"""Pairs a join may make of one change, or of whole relations, in rows: 1 GiB of their positions."""
-
-
-def refuse_too_many(rows: int) -> None:
-    """Raises OutOfMemory before more pairs than JOINED_ROWS_MAX are made."""
-    if rows > JOINED_ROWS_MAX:
-        raise OutOfMemory(
-            "out of memory", detail=f"A join would give {rows} rows, more than {JOINED_ROWS_MAX}."
-        )
-
 
 Pairs = tuple[Int64Array, Int64Array]
 """Positions among the probing rows, and for each the position of its partner."""
@@ -41,8 +25,74 @@ Pairs = tuple[Int64Array, Int64Array]
 Take = Callable[[Int64Array, Sequence[int]], list[pa.Array]]
 """Some columns of the rows at some positions of one side."""
 
-Probe = Callable[[int, int], Pairs]
-"""All candidate pairs of the probing rows from a start, so many of them (positions from 0)."""
+
+class Candidates(Protocol):
+    """All pairs whose keys agree, numbered by ascending probing row: listed, or made when asked for."""
+
+    @property
+    def total(self) -> int:
+        """Number of pairs."""
+        ...
+
+    def before(self, row: int) -> int:
+        """Number of pairs of the probing rows before `row`."""
+        ...
+
+    def pairs(self, start: int, stop: int) -> Pairs:
+        """The pairs from number `start` up to, not including, `stop`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Pairs written out."""
+
+    probing: Int64Array
+    partners: Int64Array
+
+    @property
+    def total(self) -> int:
+        return len(self.probing)
+
+    def before(self, row: int) -> int:
+        return int(np.searchsorted(self.probing, row))
+
+    def pairs(self, start: int, stop: int) -> Pairs:
+        if start == 0 and stop == len(self.probing):
+            return self.probing, self.partners
+        return self.probing[start:stop], self.partners[start:stop]
+
+
+class Grouped:
+    """Pairs by key: the partners of probing row r are `partners[begins[r]]` and the next `counts[r] − 1`.
+
+    However many pairs there are, it is as large as the two inputs.
+    """
+
+    def __init__(self, begins: Int64Array, counts: Int64Array, partners: Int64Array) -> None:
+        self.partners = partners
+        self._ends = np.cumsum(counts)
+        self._counts = counts
+        self._shift = begins - (self._ends - counts)
+
+    @property
+    def total(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def before(self, row: int) -> int:
+        return int(self._ends[row - 1]) if row else 0
+
+    def pairs(self, start: int, stop: int) -> Pairs:
+        if start >= stop:
+            return NO_POSITIONS, NO_POSITIONS
+        first = int(np.searchsorted(self._ends, start, side="right"))
+        last = int(np.searchsorted(self._ends, stop - 1, side="right"))
+        rows = np.arange(first, last + 1)
+        counts = self._counts[first : last + 1].copy()
+        counts[0] = self._ends[first] - start
+        counts[-1] -= self._ends[last] - stop
+        places = np.arange(start, stop) + np.repeat(self._shift[first : last + 1], counts)
+        return np.repeat(rows, counts), self.partners[places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +179,7 @@ def rows_taker(rows: ZSet) -> Take:
 class Matching:
     """How probing rows find their partners. `flipped`: the probing rows are the right ones."""
 
-    probe: Probe
+    candidates: Candidates
     own: Take
     other: Take
     weights: Callable[[Int64Array, Int64Array], Int64Array]
@@ -137,31 +187,23 @@ class Matching:
     condition: Condition | None
     flipped: bool
 
-    def pairs(self, length: int, context: EpochContext) -> Iterator[Pairs]:
-        """The matching pairs of `length` probing rows, in pieces, by ascending probing row."""
-        if self.condition is None:
-            yield self.probe(0, length)
-            return
-        start, size = 0, FIRST_PROBES
-        while start < length:
+    def pairs(self, context: EpochContext, rows: slice = slice(None)) -> Iterator[Pairs]:
+        """The matching pairs (of some probing rows) in pieces, by ascending probing row."""
+        start = 0 if rows.start is None else self.candidates.before(rows.start)
+        stop = self.candidates.total if rows.stop is None else self.candidates.before(rows.stop)
+        for at in range(start, stop, pieces.PIECE_ROWS):
             poll(context)
-            probing, partners = self.probe(start, min(size, length - start))
-            yield self._thin(probing + start, partners, context)
-            start += size
-            size = max(1, min(4 * size, size * PAIRS_MAX // max(len(probing), 1)))
+            found = self.candidates.pairs(at, min(at + pieces.PIECE_ROWS, stop))
+            if self.condition is not None:
+                kept = self._test(*found, self.condition, context)
+                if len(kept) < len(found[0]):
+                    found = found[0][kept], found[1][kept]
+            if len(found[0]):
+                yield found
 
-    def _thin(self, probing: Int64Array, partners: Int64Array, context: EpochContext) -> Pairs:
-        """The pairs the condition holds for."""
-        kept: list[Int64Array] = []
-        for start in range(0, len(probing), PAIRS_MAX):
-            poll(context)
-            piece = slice(start, start + PAIRS_MAX)
-            kept.append(self._test(probing[piece], partners[piece], context) + start)
-        found = np.concatenate(kept) if kept else np.empty(0, np.int64)
-        return probing[found], partners[found]
-
-    def _test(self, probing: Int64Array, partners: Int64Array, context: EpochContext) -> Int64Array:
-        assert self.condition is not None
+    def _test(
+        self, probing: Int64Array, partners: Int64Array, condition: Condition, context: EpochContext
+    ) -> Int64Array:
         own, other = Side(self.own, probing), Side(self.other, partners)
         left, right = (other, own) if self.flipped else (own, other)
-        return self.condition.holds(left, right, self.weights(probing, partners), context)
+        return condition.holds(left, right, self.weights(probing, partners), context)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
 
+from . import pieces
 from .batch import BoolArray, Int64Array, gather, group_rows
 from .join_inner import Output
 from .join_outer import Emission
-from .join_pairs import Condition, Matching, Pairs, refuse_too_many, rows_taker
+from .join_pairs import Condition, Grouped, Matching, rows_taker
 from .join_side import Input
-from .node import EpochContext
-from .zset import ZSet, concat
+from .node import EpochContext, Node
+from .pieces import coalesced, collect
+from .zset import ZSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +28,13 @@ class KeyIndex:
     order: Int64Array
     offsets: Int64Array
 
-    def counts(self, start: int, count: int) -> tuple[Int64Array, Int64Array]:
-        """(where its partners begin in `order`, how many) of each of some left rows."""
-        ids = self.left[start : start + count]
-        begin = self.offsets[ids]
-        return begin, np.where(ids < 0, 0, self.offsets[ids + 1] - begin)
+    @property
+    def counts(self) -> Int64Array:
+        """The number of partners of each left row."""
+        return np.where(self.left < 0, 0, self.offsets[self.left + 1] - self.offsets[self.left])
 
-    def probe(self, start: int, count: int) -> Pairs:
-        begin, counts = self.counts(start, count)
-        refuse_too_many(int(counts.sum()))
-        probing = np.repeat(np.arange(count), counts)
-        shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        return probing, self.order[np.arange(len(probing)) + shift]
+    def candidates(self) -> Grouped:
+        return Grouped(self.offsets[self.left], self.counts, self.order)
 
 
 def index_keys(left: ZSet, left_side: Input, right: ZSet, right_side: Input) -> KeyIndex:
@@ -61,32 +60,55 @@ class PlainJoin:
     condition: Condition | None
     emission: Emission
 
-    def rows(self, left: ZSet, right: ZSet, context: EpochContext) -> ZSet:
-        """The whole output."""
-        left, right = self.left.prepare(left, context), self.right.prepare(right, context)
+    def pieces(
+        self, left: Iterator[ZSet], right: Iterator[ZSet], nodes: Sequence[Node], context: EpochContext
+    ) -> Iterator[ZSet]:
+        """The output. One side is held, the left one if only the right one comes in pieces."""
+        left, several_left = peek(left)
+        right, several_right = peek(right)
+        flipped = several_right and not several_left
+        held, flowing = (left, right) if flipped else (right, left)
+        held_side, flowing_side = (self.left, self.right) if flipped else (self.right, self.left)
+        rows = held_side.prepare(collect(nodes[0 if flipped else 1], held), context)
+        matched = np.zeros(len(rows), np.bool_)
+        for piece in coalesced(flowing, max(pieces.PIECE_ROWS, len(rows))):
+            some = flowing_side.prepare(piece, context)
+            reached = np.zeros(len(some), np.bool_)
+            if flipped:
+                yield from self._matches(rows, some, matched, reached, context)
+            else:
+                yield from self._matches(some, rows, reached, matched, context)
+            yield from self._single(some, flowing_side, reached, not flipped)
+        yield from self._single(rows, held_side, matched, flipped)
+
+    def _matches(
+        self,
+        left: ZSet,
+        right: ZSet,
+        left_matched: BoolArray,
+        right_matched: BoolArray,
+        context: EpochContext,
+    ) -> Iterator[ZSet]:
+        """The pairs of some rows that come out; the rows that have partners are marked."""
         index = index_keys(left, self.left, right, self.right)
-        matched_left, matched_right = np.zeros(len(left), np.bool_), np.zeros(len(right), np.bool_)
-        parts: list[ZSet] = []
-        made = 0
         if self.condition is None and not self.emission.pairs:
-            matched_left = index.counts(0, len(left))[1] > 0
-        else:
-            for probing, partners in self._matching(index, left, right).pairs(len(left), context):
-                matched_left[probing] = True
-                matched_right[partners] = True
-                made += len(probing)
-                if self.emission.pairs:
-                    refuse_too_many(made)
-                    parts.append(self._pairs(left, right, probing, partners))
-        parts.extend(self._single(left, self.left, matched_left, False))
-        parts.extend(self._single(right, self.right, matched_right, True))
-        return concat(self.emission.output.schema, parts)
+            left_matched |= index.counts > 0
+            return
+        for probing, partners in self._matching(index, left, right).pairs(context):
+            if self.emission.left:
+                left_matched[probing] = True
+            if self.emission.right:
+                right_matched[partners] = True
+            if self.emission.pairs:
+                yield self._pairs(left, right, probing, partners)
 
     def _matching(self, index: KeyIndex, left: ZSet, right: ZSet) -> Matching:
         def weights(probing: Int64Array, partners: Int64Array) -> Int64Array:
             return left.weights[probing] * right.weights[partners]
 
-        return Matching(index.probe, rows_taker(left), rows_taker(right), weights, self.condition, False)
+        return Matching(
+            index.candidates(), rows_taker(left), rows_taker(right), weights, self.condition, False
+        )
 
     def _pairs(self, left: ZSet, right: ZSet, probing: Int64Array, partners: Int64Array) -> ZSet:
         own = gather(self.left.plain_rows(left).columns, probing)
@@ -94,7 +116,13 @@ class PlainJoin:
         output: Output = self.emission.output
         return output.rows(own, other, left.weights[probing] * right.weights[partners], False)
 
-    def _single(self, rows: ZSet, side: Input, matched: BoolArray, flipped: bool) -> list[ZSet]:
-        if not self.emission.keeps(flipped):
-            return []
-        return [self.emission.single(side, rows.filter(matched == self.emission.matched), flipped)]
+    def _single(self, rows: ZSet, side: Input, matched: BoolArray, left: bool) -> Iterator[ZSet]:
+        """The rows of a side that come out alone."""
+        if self.emission.keeps(not left):
+            yield self.emission.single(side, rows.filter(matched == self.emission.matched), not left)
+
+
+def peek(rows: Iterator[ZSet]) -> tuple[Iterator[ZSet], bool]:
+    """The same pieces, and whether there are several."""
+    first = list(islice(rows, 2))
+    return chain(first, rows), len(first) > 1

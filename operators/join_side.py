@@ -11,10 +11,11 @@ import pyarrow as pa
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8, INTEGERS, NUMERIC, Type
-from .batch import BoolArray, Int64Array, any_null
+from . import pieces
+from .batch import BoolArray, Int64Array, any_null, gather, group_rows
 from .evaluate import evaluate_rows
 from .expr import Cast, ColumnRef, Expr
-from .join_pairs import Condition, Matching, Pairs, refuse_too_many, rows_taker
+from .join_pairs import Candidates, Condition, Grouped, Listed, Matching, Pairs, rows_taker
 from .node import EpochContext, OpenContext
 from .zset import ZSet
 
@@ -87,11 +88,22 @@ class Input:
             self.table.apply(rows.columns, rows.weights)
 
     def find(self, keys: Sequence[pa.Array], length: int) -> Pairs:
-        """Every stored row with the given keys."""
+        """Every stored row with the given keys. Distinct keys: no more pairs than rows."""
         assert self.table is not None
-        if not keys:
-            refuse_too_many(len(self.table) * length)
         return self.table.matches(0, keys, self.null_equal, length)
+
+    def candidates(self, keys: Sequence[pa.Array], length: int) -> Candidates:
+        """The stored rows with each of the given keys. Each key is searched once if pairs could be many."""
+        assert self.table is not None
+        few = length == 1 or length * len(self.table) <= pieces.PIECE_ROWS
+        if few or (self.key is not None and set(self.key) <= set(self.key_columns)):
+            return Listed(*self.find(keys, length))
+        ids, first = group_rows(keys, self.key_types, length)
+        if len(first) == length:
+            return Listed(*self.find(keys, length))
+        probing, partners = self.find(gather(keys, first), len(first))
+        counts = np.bincount(probing, minlength=len(first))
+        return Grouped((np.cumsum(counts) - counts)[ids], counts[ids], partners)
 
     def take(self, positions: Int64Array, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """Columns (the input's own unless told) of stored rows."""
@@ -104,16 +116,12 @@ class Input:
 
     def matching(self, delta: ZSet, own: Input, condition: Condition | None, flipped: bool) -> Matching:
         """How rows of `delta`, of the input `own`, find their partners among the stored rows here."""
-        keys = own.key_values(delta)
-
-        def probe(start: int, count: int) -> Pairs:
-            whole = count == len(delta)
-            return self.find(keys if whole else [key.slice(start, count) for key in keys], count)
+        candidates = self.candidates(own.key_values(delta), len(delta))
 
         def weights(probing: Int64Array, partners: Int64Array) -> Int64Array:
             return delta.weights[probing] * self.weights(partners)
 
-        return Matching(probe, rows_taker(delta), self.take, weights, condition, flipped)
+        return Matching(candidates, rows_taker(delta), self.take, weights, condition, flipped)
 
 
 def describe_input(

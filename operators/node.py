@@ -11,6 +11,8 @@ Each node has two forms in the same file, and they obey one law (I5):
 * `open(context) → Operator`, whose `step(deltas) → delta` is incremental:
   the sum of its outputs over all epochs equals `plain` of the summed inputs.
 
+A query asks for `pieces` of the plain form, so that what it multiplies never lies in memory at once.
+
 Neither reads a clock, draws a random number or does I/O (I4): `now()` is in the `EpochContext`.
 """
 
@@ -18,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +28,7 @@ import numpy.typing as npt
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .fields import field_names
+from .pieces import collect
 from .zset import ZSet
 
 
@@ -79,6 +82,18 @@ class Operator(Protocol):
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         """The change of the output, given the change of each input (in the order of `inputs`)."""
+        ...
+
+
+@runtime_checkable
+class PiecewiseOperator(Operator, Protocol):
+    """An operator whose change can be far larger than those of its inputs."""
+
+    def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        """What `step` gives, in parts; after each, the sum of all outputs is a possible content.
+
+        The step is done when the iterator has ended. Other operators may be stepped meanwhile.
+        """
         ...
 
 
@@ -137,6 +152,13 @@ class Node:
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         """The output for whole inputs."""
         raise NotImplementedError
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        """The output of `plain` in pieces, given the inputs in pieces; see `pieces.py`."""
+        whole = [collect(child, rows) for child, rows in zip(self.inputs, inputs, strict=True)]
+        if context.cancelled is not None:
+            context.cancelled()
+        yield self.plain(whole, context)
 
     def open(self, context: OpenContext) -> Operator:
         """The incremental form, with its state obtained from `context`."""

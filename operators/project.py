@@ -5,10 +5,11 @@ Derivation: linear, π(A + Δ) = π(A) + π(Δ).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..storage.schema import Column, Schema
+from .batch import poll
 from .evaluate import evaluate_rows
 from .expr import ColumnRef, Expr
 from .node import EpochContext, Node, OpenContext, Operator
@@ -50,6 +51,12 @@ class Project(Node):
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         return self.over(inputs[0], context, self.schema)
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        schema = self.schema
+        for piece in inputs[0]:
+            poll(context)
+            yield self.over(piece, context, schema)
 
     def over(self, rows: ZSet, context: EpochContext, schema: Schema) -> ZSet:
         """The projection of `rows`, whose schema is known to be `schema`."""

@@ -6,14 +6,15 @@ down the order costs nothing. Without one, or with ties, touched partitions are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..storage.schema import Schema
 from .batch import Int64Array
 from .node import EpochContext, Node, OpenContext, Operator
+from .pieces import collect, reduced
 from .recompute import open_recompute
 from .sorting import Ranking, SortKey, rank_rows, sort_rows
 from .topn_head import open_head
@@ -64,6 +65,21 @@ class TopN(Node):
             return ZSet.empty(rows.schema)
         return self.head(self._candidates(rows))
 
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        yield self.plain((collect(self, self._sifted(inputs[0], context)),), context)
+
+    def _sifted(self, pieces: Iterator[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        """Rows among which are those that come out; no more are asked for than it takes."""
+        if self.limit is None:
+            yield from pieces
+            return
+        last = self.limit + self.offset
+        if not self.order and not self.partition and not self.ties:
+            yield from _enough(pieces, last)
+            return
+        first = replace(self, limit=last, offset=0)
+        yield from reduced(pieces, lambda rows: first.plain((rows,), context), context)
+
     def _candidates(self, rows: ZSet) -> ZSet:
         """Without the rows that cannot come out, whatever order ties are given."""
         if self.limit is None or len(rows) <= self.limit + self.offset or not self.order:
@@ -99,6 +115,13 @@ class TopN(Node):
                 self, self.input, self.partition, lambda rows, epoch: self.plain((rows,), epoch), context
             )
         return open_head(self.input, self.partition, self.order, self.offset, self.limit, context)
+
+
+def _enough(pieces: Iterator[ZSet], count: int) -> Iterator[ZSet]:
+    """Pieces until there are `count` rows: without an order any rows do."""
+    while count > 0 and (piece := next(pieces, None)) is not None:
+        yield piece
+        count -= int(piece.weights.sum())
 
 
 def _weight_before(rows: ZSet, ranking: Ranking) -> Int64Array:

@@ -5,7 +5,7 @@ Derivation: linear, the delta of a sum is the sum of the deltas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..storage.schema import Column, Schema
@@ -39,6 +39,12 @@ class Union(Node):
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         return concat(self.schema, inputs)
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        schema = self.schema
+        for branch in inputs:
+            for piece in branch:
+                yield ZSet(schema, piece.columns, piece.weights)
 
     def open(self, context: OpenContext) -> Operator:
         return _Union(self.schema)

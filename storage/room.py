@@ -1,0 +1,61 @@
+"""How much memory one query may hold, so that it ends with an error and not by the kernel's hand."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from .errors import InternalError, OutOfMemory, SqlError
+
+HELD_SHARE = 0.25
+"""Share of the machine's memory that one result, or one input of an operator, may take."""
+
+LOOK_BYTES = 64 << 20
+"""Below so many bytes nobody looks how much memory there is."""
+
+VALUE_BYTES_MAX = 0x3FFFFFFF
+"""Bytes of one value, as in PostgreSQL."""
+
+ARROW_BYTES_MAX = 0x7FFFFFFF
+"""Bytes that the strings of one Arrow array may have together."""
+
+_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@cache
+def machine_bytes() -> int:
+    """Memory of the machine, or of the container this process is in."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in _LIMIT_FILES:
+        path = Path(name)
+        if path.exists() and (text := path.read_text().strip()).isdigit():
+            total = min(total, int(text))
+    return total
+
+
+def available_bytes() -> int:
+    """What the machine could still give, the page cache included."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    except OSError:  # not Linux
+        pass
+    return machine_bytes()
+
+
+def refuse_beyond_room(held: int) -> None:
+    """Raises OutOfMemory when `held` bytes are more than a query may hold, or than can be copied once."""
+    if held <= LOOK_BYTES:
+        return
+    if held > machine_bytes() * HELD_SHARE or held > available_bytes():
+        raise OutOfMemory(
+            "out of memory",
+            detail=f"A query would hold {held >> 20} MB of rows, more than there is room for.",
+        )
+
+
+def oversized(size: int) -> SqlError | None:
+    """PostgreSQL's error for allocating a value of so many bytes, None when it may be."""
+    return InternalError(f"invalid memory alloc request size {size}") if size > VALUE_BYTES_MAX else None
