@@ -7,7 +7,7 @@ key has no row twice and passes through. (Budiu et al. 2023, "DBSP", section 4.2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .consolidate import consolidate
 from .node import EpochContext, Node, OpenContext, Operator
+from .pieces import collect, merged
 from .zset import ZSet
 
 
@@ -41,6 +42,9 @@ class Distinct(Node):
     @property
     def exact(self) -> bool:
         return self.input.key is None
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        yield self.plain((collect(self, merged(inputs[0], context)),), context)
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         rows = consolidate(inputs[0])
