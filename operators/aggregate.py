@@ -7,7 +7,7 @@ group ends when its count reaches 0. The calls are in `aggregate_linear.py` and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +19,14 @@ from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
 from .aggregate_calls import AggregateCall, Groups, Measure
+from .aggregate_fold import Fold, can_merge, needed_rows
 from .aggregate_plan import Plan, plan_calls
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .differing import differ_once, differing
 from .evaluate import evaluate_rows
 from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator, RowError
+from .pieces import collect, held_within_room, peek
 from .shape import computed_columns
 from .zset import ZSet, concat
 
@@ -63,14 +65,41 @@ class Aggregate(Node):
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
         plan = _plan(self, None)
         columns, kept = evaluate_rows(plan.exprs, inputs[0], context, "Aggregate")
+        return self._whole(plan, columns, kept.weights, context)
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        rows, several = peek(inputs[0])
+        if not several:
+            yield self.plain((collect(self.input, rows),), context)
+        elif can_merge(self.calls):
+            yield self._folded(rows, context)
+        else:
+            plan = _plan(self, None)
+            parts = held_within_room(needed_rows(plan, rows, context))
+            needed = concat(parts[0].schema, parts)
+            yield self._whole(plan, needed.columns, needed.weights, context)
+
+    def _folded(self, rows: Iterator[ZSet], context: EpochContext) -> ZSet:
+        fold = Fold(_plan(self, None), self.group_schema)
+        part = fold.over(rows, context)
+        if part is None:
+            return self.plain((ZSet.empty(self.input.schema),), context)
+        results, live = fold.results(part)
+        output = ZSet(self.schema, (*part.keys, *results), np.ones(len(live), np.int64))
+        return output.filter(live) if self.groups else output
+
+    def _whole(
+        self, plan: Plan, columns: Sequence[pa.Array], weights: Int64Array, context: EpochContext
+    ) -> ZSet:
+        """The output for whole inputs, given what the plan computes of each row."""
         width = len(self.groups)
-        ids, first = group_rows(columns[:width], self.group_schema.types, len(kept))
-        live = sum_by(ids, kept.weights, len(first)) > 0
+        ids, first = group_rows(columns[:width], self.group_schema.types, len(weights))
+        live = sum_by(ids, weights, len(first)) > 0
         groups = max(len(first), 0 if width else 1)
         results: list[pa.Array] = []
         for measure, feed in plan.measures:
             poll(context)
-            results.append(measure.whole(plan.feeds[feed].slots.rows(columns, kept.weights, ids), groups))
+            results.append(measure.whole(plan.feeds[feed].slots.rows(columns, weights, ids), groups))
         output = (*gather(columns[:width], first), *results)
         rows = ZSet(self.schema, output, np.ones(groups, np.int64))
         return rows.filter(live) if width else rows

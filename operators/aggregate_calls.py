@@ -89,6 +89,8 @@ class Groups:
 class Measure(Protocol):
     """A call at work: `accumulators` is its part of the group's row."""
 
+    call: AggregateCall
+    types: tuple[Type, ...]
     accumulators: tuple[Type, ...]
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,7 @@ from .join_outer import Emission
 from .join_pairs import Condition, Grouped, Matching, rows_taker
 from .join_side import Input
 from .node import EpochContext, Node
-from .pieces import coalesced, collect
+from .pieces import coalesced, collect, peek
 from .zset import ZSet
 
 
@@ -120,9 +119,3 @@ class PlainJoin:
         """The rows of a side that come out alone."""
         if self.emission.keeps(not left):
             yield self.emission.single(side, rows.filter(matched == self.emission.matched), not left)
-
-
-def peek(rows: Iterator[ZSet]) -> tuple[Iterator[ZSet], bool]:
-    """The same pieces, and whether there are several."""
-    first = list(islice(rows, 2))
-    return chain(first, rows), len(first) > 1

@@ -11,6 +11,7 @@ that could be there. So the rows that go come first (`withdrawals_first`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +28,20 @@ PIECE_ROWS = 1 << 18
 """Rows of a piece that an operator makes. One that it was given it may hand on whole."""
 
 
+def peek(rows: Iterator[ZSet]) -> tuple[Iterator[ZSet], bool]:
+    """The same pieces, and whether there are several."""
+    first = list(islice(rows, 2))
+    return chain(first, rows), len(first) > 1
+
+
 def collect(node: Node, pieces: Iterable[ZSet]) -> ZSet:
     """All of the output of `node`. Raises OutOfMemory when there is no room for it."""
+    parts = held_within_room(pieces)
+    return parts[0] if len(parts) == 1 else concat(node.schema, parts)
+
+
+def held_within_room(pieces: Iterable[ZSet]) -> list[ZSet]:
+    """All pieces. Raises OutOfMemory when there is no room for them."""
     parts: list[ZSet] = []
     held = 0
     for piece in pieces:
@@ -36,7 +49,7 @@ def collect(node: Node, pieces: Iterable[ZSet]) -> ZSet:
         if len(parts) > 1:
             held += sum(column.nbytes for column in piece.columns) + piece.weights.nbytes
             refuse_beyond_room(held)
-    return parts[0] if len(parts) == 1 else concat(node.schema, parts)
+    return parts
 
 
 def coalesced(pieces: Iterable[ZSet], rows: int | None = None) -> Iterator[ZSet]:
