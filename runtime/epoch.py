@@ -35,7 +35,7 @@ from .relations import ReadContext, has_connector, open_reader, reset_offset
 from .sinks import ROUNDS_MAX, add_sink, deliver_to_sink, drop_sink
 from .source import SourceBatch, SourceError
 from .state import CATALOG, ERRORS, SEQUENCES, State, table_spec
-from .upsert import upsert_changes
+from .upsert import upsert_records
 from .views import add_view, rebuild_dataflow
 from .writes import RowChanges
 
@@ -86,28 +86,27 @@ class Epoch:
             ]
         weights = np.ones(removed + inserted, np.int64)
         weights[:removed] = -1
-        self._change(changes.table, columns, weights)
+        self.state.tables[changes.table.id].apply(columns, weights)
+        self._follow(changes.table, columns, weights)
 
     def deliver(self, entry: Source | Table, batch: SourceBatch) -> None:
         """Takes a source's next records; its offset commits with them."""
         self.state.offsets[entry.id] = self._offsets[entry.id] = batch.offset
         self.changed = True
         self._record_source_errors(entry, batch.errors)
-        if not len(batch):
-            return
-        if isinstance(entry, Source) and not entry.stored:
+        if len(batch) and isinstance(entry, Source) and not entry.stored:
             self._inputs[entry.id].append(ZSet.inserts(entry.schema, batch.columns))
-            return
-        columns, weights = upsert_changes(entry, batch, self.state)
+        elif len(batch):
+            self.upsert(entry, batch)
+
+    def upsert(self, table: Table | Source, batch: SourceBatch) -> None:
+        """Records, at least one, into a table; the views follow with the next step."""
+        columns, weights = upsert_records(table, batch, self.state)
         if len(weights):
-            self._change(entry, columns, weights)
+            self._follow(table, columns, weights)
 
-    def apply(self, table: Table, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
-        """Changes rows of a table; the views follow with the next step."""
-        self._change(table, columns, weights)
-
-    def _change(self, table: Table | Source, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
-        self.state.tables[table.id].apply(columns, weights)
+    def _follow(self, table: Table | Source, columns: Sequence[pa.Array], weights: np.ndarray) -> None:
+        """Notes what was done to a table."""
         self._inputs[table.id].append(ZSet(table.schema, tuple(columns), weights))
         self.touched.add(table.id)
         self.changed = True

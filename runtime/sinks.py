@@ -16,7 +16,6 @@ from ..sql.entries import Sink, Table
 from .sink import append_to_outbox, outbox_name, outbox_spec, trim_outbox
 from .source import SourceBatch
 from .state import State
-from .upsert import upsert_changes
 
 if TYPE_CHECKING:
     from .epoch import Epoch
@@ -78,7 +77,5 @@ def _write_into(epoch: Epoch, sink: Sink, delta: ZSet) -> None:
     order = np.argsort(delta.weights >= 0, kind="stable")
     counts = np.maximum(np.abs(delta.weights[order]), 1) if table.has_row_id else 1
     delta = delta.take(np.repeat(order, counts))
-    batch = SourceBatch(list(delta.columns), b"", delta.weights < 0)
-    columns, weights = upsert_changes(table, batch, epoch.state)
-    if len(weights):
-        epoch.apply(table, columns, weights)
+    if len(delta):
+        epoch.upsert(table, SourceBatch(list(delta.columns), b"", delta.weights < 0))
