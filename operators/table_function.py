@@ -5,8 +5,9 @@ Derivation: linear, each input row makes its own rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,20 @@ import pyarrow as pa
 from ..storage.errors import SqlError
 from ..storage.schema import Column, Schema
 from ..storage.types import INT8
-from .batch import Int64Array, gather
+from . import pieces
+from .batch import Int64Array, gather, poll
 from .evaluate import evaluate_rows
 from .expr import Expr
 from .functions.registry import TableFunction
 from .node import EpochContext, Node, OpenContext, Operator, RowError
+from .pieces import coalesced, collect, withdrawals_first
 from .zset import ZSet, concat
+
+FIRST_ROWS = 1024
+"""Input rows of the first call, before it is known how many rows they make."""
+
+Result = tuple[pa.Array, list[pa.Array]]
+"""(input row of each result row, result columns)"""
 
 
 @dataclass(frozen=True)
@@ -61,34 +70,71 @@ class TableFunctionNode(Node):
         return self.input.append_only
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        return self.over(inputs[0], self.schema, context)
+        return collect(self, self.over(inputs[0], self.schema, context))
 
-    def over(self, rows: ZSet, schema: Schema, context: EpochContext) -> ZSet:
-        """The output for `rows`; a row on which an argument or the function fails is left out."""
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        schema = self.schema
+        return coalesced(part for rows in inputs[0] for part in self.over(rows, schema, context))
+
+    def over(self, rows: ZSet, schema: Schema, context: EpochContext) -> Iterator[ZSet]:
+        """The output for `rows`, in parts; a row on which an argument or the function fails is left out."""
+        count = FIRST_ROWS
+        start = 0
+        while start < len(rows):
+            poll(context)
+            made = 0
+            for part in self._results(rows.slice(start, count), schema, context):
+                made += len(part)
+                yield part
+            start += count
+            count = max(1, min(4 * count, count * pieces.PIECE_ROWS // max(made, 1)))
+
+    def _results(self, rows: ZSet, schema: Schema, context: EpochContext) -> Iterator[ZSet]:
         args, rows = evaluate_rows(self.args, rows, context, "TableFunction")
+        results = self._called(args, len(rows), context)
         try:
-            origin, columns = self.function.kernel(args, len(rows), context)
+            first = next(results, None)
         except SqlError as error:
             if context.errors is None or len(rows) == 0:
                 raise
             if len(rows) > 1:
-                return concat(schema, [self.over(part, schema, context) for part in _halves(rows, error)])
-            context.errors.append(RowError("TableFunction", error.code, error.message, rows))
-            return ZSet.empty(schema)
-        return self._attach(rows, origin.to_numpy(), columns, schema)
+                for half in _halves(rows, error):
+                    yield from self._results(half, schema, context)
+            else:
+                context.errors.append(RowError("TableFunction", error.code, error.message, rows))
+            return
+        yield from self._attached(rows, () if first is None else chain((first,), results), schema, context)
 
-    def _attach(self, rows: ZSet, origin: Int64Array, columns: list[pa.Array], schema: Schema) -> ZSet:
+    def _called(self, args: Sequence[pa.Array], length: int, context: EpochContext) -> Iterator[Result]:
+        """What the function gives. It fails before the first part, or not for a row's sake."""
+        if self.function.pieces is not None:
+            yield from self.function.pieces(args, length, context)
+        else:
+            yield self.function.kernel(args, length, context)
+
+    def _attached(
+        self, rows: ZSet, results: Iterable[Result], schema: Schema, context: EpochContext
+    ) -> Iterator[ZSet]:
         """Each input row followed by its results."""
-        if self.ordinality:
-            order = np.argsort(origin, kind="stable")
-            origin, columns = origin[order], gather(columns, order)
-            columns = [*columns, pa.array(_ordinals(origin, len(rows)))]
-        if self.outer:
-            without = np.setdiff1d(np.arange(len(rows)), origin)
-            origin = np.concatenate([origin, without])
-            columns = [pa.concat_arrays([c, pa.nulls(len(without), c.type)]) for c in columns]
-        input_rows = rows.take(origin)
-        return ZSet(schema, (*input_rows.columns, *columns), input_rows.weights)
+        made = np.zeros(len(rows), np.int64)
+        for origins, columns in results:
+            poll(context)
+            origin: Int64Array = origins.to_numpy()
+            if self.ordinality:
+                order = np.argsort(origin, kind="stable")
+                origin, columns = origin[order], gather(columns, order)
+                columns = [*columns, pa.array(_ordinals(origin, len(rows)) + made[origin])]
+            if self.ordinality or self.outer:
+                made += np.bincount(origin, minlength=len(rows))
+            yield self._rows(rows, origin, columns, schema)
+        without = np.flatnonzero(made == 0)
+        if self.outer and len(without):
+            types = schema.types[len(rows.columns) :]
+            yield self._rows(rows, without, [pa.nulls(len(without), t.arrow) for t in types], schema)
+
+    def _rows(self, rows: ZSet, origin: Int64Array, columns: list[pa.Array], schema: Schema) -> ZSet:
+        taken = rows.take(origin)
+        return ZSet(schema, (*taken.columns, *columns), taken.weights)
 
     def open(self, context: OpenContext) -> Operator:
         return _TableFunction(self, self.schema)
@@ -117,4 +163,7 @@ class _TableFunction:
     schema: Schema
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        return self.node.over(deltas[0], self.schema, context)
+        return concat(self.schema, list(self.steps(deltas, context)))
+
+    def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
+        return coalesced(self.node.over(withdrawals_first(deltas[0]), self.schema, context))

@@ -12,7 +12,7 @@ A kernel failing on some rows raises a SqlError with `rows` set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,10 @@ class TableFunction:
     )
     variadic: bool = False
     doc: str = field(default="", compare=False)
+    pieces: (
+        Callable[[Sequence[pa.Array], int, EpochContext], Iterator[tuple[pa.Array, list[pa.Array]]]] | None
+    ) = field(default=None, compare=False, repr=False)
+    """The kernel's result in pieces of bounded size, for functions that make many rows of small arguments."""
 
 
 SCALARS: dict[str, list[ScalarFunction]] = {}

@@ -1,4 +1,4 @@
-"""Set-returning functions: generate_series, unnest, the json and string splitters.
+"""Set-returning functions: unnest, the json and string splitters. (generate_series is in `series.py`.)
 
 A kernel gives, for each result row, the input row it belongs to (ascending) and the result columns.
 Strict ones give no rows where an argument is NULL.
@@ -6,24 +6,19 @@ Strict ones give no rows where an argument is NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage import datetimes as dt
-from ...storage import decimals_value as exact
-from ...storage import intervals, jsons
+from ...storage import jsons
 from ...storage import types as t
-from ...storage.errors import InvalidParameterValue, ProgramLimitExceeded
+from ...storage.errors import InvalidParameterValue
 from ...storage.types import Type
 from . import patterns
 from .arrays import split_text
 from .lists import lists_of
-from .ordering import numeric_text
 from .registry import TABLE_FUNCTIONS, TableFunction
 from .vector import call_each, valid_of, values
 
@@ -33,9 +28,7 @@ if TYPE_CHECKING:
 Result = tuple[pa.Array, list[pa.Array]]
 Columns = tuple[tuple[str, Type], ...]
 TableKernel = Callable[[Sequence[pa.Array], int, "EpochContext"], Result]
-
-SERIES_ROWS_MAX = 100_000_000
-"""Rows that one call for all its input rows may generate."""
+TablePieces = Callable[[Sequence[pa.Array], int, "EpochContext"], Iterator[Result]]
 
 
 def table(
@@ -44,18 +37,20 @@ def table(
     columns: Columns | Callable[[tuple[Type, ...]], Columns],
     *,
     variadic: bool = False,
+    pieces: TablePieces | None = None,
 ) -> Callable[[TableKernel], TableKernel]:
-    """Registers the decorated kernel as a set-returning function."""
+    """Registers the decorated kernel as a set-returning function. `pieces` gives the same bit by bit."""
 
     def register(kernel: TableKernel) -> TableKernel:
-        entry = TableFunction(name, tuple(args), columns, kernel, variadic, (kernel.__doc__ or "").strip())
+        doc = (kernel.__doc__ or "").strip()
+        entry = TableFunction(name, tuple(args), columns, kernel, variadic, doc, pieces)
         TABLE_FUNCTIONS.setdefault(name, []).append(entry)
         return kernel
 
     return register
 
 
-def _strict(kernel: TableKernel) -> TableKernel:
+def strict_kernel(kernel: TableKernel) -> TableKernel:
     """Rows with a NULL argument give nothing, and the kernel sees none of them."""
 
     def strict(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
@@ -71,128 +66,11 @@ def _strict(kernel: TableKernel) -> TableKernel:
     return strict
 
 
-# generate_series
-
-
-def _counts(start: npt.NDArray[Any], stop: npt.NDArray[Any], step: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Members of each series. Raises 22023 for a step of zero and 54000 for too many."""
-    zero = step == 0
-    if zero.any():
-        raise InvalidParameterValue("step size cannot equal zero", rows=np.flatnonzero(zero))
-    distance = np.where(step > 0, stop.astype(np.float64) - start, start - stop.astype(np.float64))
-    size = np.abs(step.astype(np.float64))
-    rough = np.where(distance < 0, 0, distance // size + 1)
-    if rough.sum() > SERIES_ROWS_MAX:
-        raise ProgramLimitExceeded(f"generate_series of more than {SERIES_ROWS_MAX} rows")
-    span = np.where(rough > 0, np.where(step > 0, stop - start, start - stop), -1)
-    return np.where(rough > 0, span // np.where(rough > 0, np.abs(step), 1) + 1, 0)
-
-
-def _series(
-    start: npt.NDArray[Any], step: npt.NDArray[Any], counts: npt.NDArray[np.int64]
-) -> tuple[Any, Any]:
-    """(origin, members) of all series one after the other."""
-    origin = np.repeat(np.arange(len(counts)), counts)
-    before = np.cumsum(counts) - counts
-    number = np.arange(int(counts.sum())) - before[origin]
-    return origin, start[origin] + number * step[origin]
-
-
-def _generate_integers(type_: Type) -> None:
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
-        """The numbers from the first to the second, by the third or 1."""
-        start, stop = (values(arg).astype(np.int64) for arg in args[:2])
-        step = values(args[2]).astype(np.int64) if len(args) > 2 else np.ones(length, np.int64)
-        origin, members = _series(start, step, _counts(start, stop, step))
-        return pa.array(origin), [pa.array(members).cast(type_.arrow)]
-
-    for count in (2, 3):
-        table("generate_series", (type_,) * count, (("generate_series", type_),))(_strict(kernel))
-
-
-_generate_integers(t.INT4)
-_generate_integers(t.INT8)
-
-
-def _generate_moments(type_: Type) -> None:
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
-        """The moments from the first to the second, an interval apart."""
-        start, stop = (values(arg) for arg in args[:2])
-        months, days, micros = intervals.unpack(args[2])
-        zoned = type_ == t.TIMESTAMPTZ
-        if not months.any() and not (zoned and days.any() and context.timezone.upper() != "UTC"):
-            step = days * dt.DAY + micros
-            origin, members = _series(start, step, _counts(start, stop, step))
-            return pa.array(origin), [pa.array(members).view(type_.arrow)]
-        return _walk(args, length, type_, context.timezone if zoned else None)
-
-    table("generate_series", (type_, type_, t.INTERVAL), (("generate_series", type_),))(_strict(kernel))
-
-
-def _walk(args: Sequence[pa.Array], length: int, type_: Type, timezone: str | None) -> Result:
-    """All series at once, a step at a time: months have no fixed length."""
-    stop = values(args[1])
-    months, days, micros = intervals.unpack(args[2])
-    direction = np.sign(months * 30.0 * dt.DAY + days * float(dt.DAY) + micros)
-    if (direction == 0).any():
-        raise InvalidParameterValue("step size cannot equal zero", rows=np.flatnonzero(direction == 0))
-    rows, current = np.arange(length), args[0]
-    origins: list[Any] = []
-    members: list[Any] = []
-    total = 0
-    while len(rows):
-        now = values(current)
-        alive = np.flatnonzero(np.where(direction[rows] > 0, now <= stop[rows], now >= stop[rows]))
-        rows, current = rows[alive], current.take(pa.array(alive))
-        total += len(rows)
-        if total > SERIES_ROWS_MAX:
-            raise ProgramLimitExceeded(f"generate_series of more than {SERIES_ROWS_MAX} rows")
-        origins.append(rows)
-        members.append(values(current))
-        current = intervals.add_to_timestamps(current, args[2].take(pa.array(rows)), timezone)
-    origin = np.concatenate(origins)
-    order = np.argsort(origin, kind="stable")
-    return pa.array(origin[order]), [pa.array(np.concatenate(members)[order]).view(type_.arrow)]
-
-
-_generate_moments(t.TIMESTAMP)
-_generate_moments(t.TIMESTAMPTZ)
-
-
-def _numeric_members(start: Decimal, stop: Decimal, step: Decimal = Decimal(1)) -> list[str]:
-    for value, what in ((start, "start"), (stop, "stop"), (step, "step size")):
-        if not value.is_finite():
-            shown = "NaN" if value.is_nan() else "infinity"
-            noun = what if what == "step size" else f"{what} value"
-            raise InvalidParameterValue(f"{noun} cannot be {shown}")
-    if not step:
-        raise InvalidParameterValue("step size cannot equal zero")
-    found: list[str] = []
-    value = start
-    while (value <= stop) if step > 0 else (value >= stop):
-        found.append(exact.to_text(value))
-        value = exact.add(value, step)
-    return found
-
-
-def _generate_numerics(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
-    """The numbers from the first to the second, by the third or 1."""
-    texts = [numeric_text(arg).to_pylist() for arg in args]
-    rows = zip(*[[exact.parse(v) for v in column] for column in texts], strict=True)
-    return _flatten(call_each(_numeric_members, rows), pa.string())
-
-
 def _flatten(lists: Iterable[Sequence[Any] | None], type_: pa.DataType) -> Result:
     """One result column of Python lists."""
     items = [found or () for found in lists]
     origin = np.repeat(np.arange(len(items)), [len(found) for found in items])
     return pa.array(origin, pa.int64()), [pa.array([v for found in items for v in found], type_)]
-
-
-for _count in (2, 3):
-    table("generate_series", (t.NUMERIC,) * _count, (("generate_series", t.NUMERIC),))(
-        _strict(_generate_numerics)
-    )
 
 
 # Arrays.
@@ -232,8 +110,8 @@ def _subscripts(args: Sequence[pa.Array], length: int, context: EpochContext) ->
 
 
 _SUBSCRIPTS = (("generate_subscripts", t.INT4),)
-table("generate_subscripts", (Type("anyarray"), t.INT4), _SUBSCRIPTS)(_strict(_subscripts))
-table("generate_subscripts", (Type("anyarray"), t.INT4, t.BOOL), _SUBSCRIPTS)(_strict(_subscripts))
+table("generate_subscripts", (Type("anyarray"), t.INT4), _SUBSCRIPTS)(strict_kernel(_subscripts))
+table("generate_subscripts", (Type("anyarray"), t.INT4, t.BOOL), _SUBSCRIPTS)(strict_kernel(_subscripts))
 
 
 # Strings.
@@ -254,7 +132,7 @@ def _of_values(function: Callable[..., Sequence[Any]], type_: pa.DataType) -> Ta
         return _flatten(call_each(function, rows), type_)
 
     kernel.__doc__ = function.__doc__
-    return _strict(kernel)
+    return strict_kernel(kernel)
 
 
 def _split(text: str, pattern: str, flags: str = "") -> list[str]:
@@ -339,7 +217,7 @@ def _register_json(prefix: str, type_: Type) -> None:
     )
     for suffix, result in (("", type_), ("_text", t.TEXT)):
         table(f"{prefix}_each{suffix}", (type_,), (("key", t.TEXT), ("value", result)))(
-            _strict(_each_member(prefix, suffix))
+            strict_kernel(_each_member(prefix, suffix))
         )
 
 
