@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..storage.keycode import dense_group_ids, encode_keys, group_ids
 from ..storage.types import INTEGERS, Type
+from .zset import gather as gather
 
 if TYPE_CHECKING:
     from .node import EpochContext
@@ -97,12 +98,6 @@ def sum_by(ids: Int64Array, weights: Int64Array, groups: int) -> Int64Array:
     if groups == 1:
         return weights.copy() if len(weights) == 1 else np.array([weights.sum()], np.int64)
     return np.bincount(ids, weights, groups).astype(np.int64)
-
-
-def gather(columns: Sequence[pa.Array], positions: Int64Array) -> list[pa.Array]:
-    """The rows at `positions` of each column."""
-    indices = pa.array(positions)
-    return [column.take(indices) for column in columns]
 
 
 def poll(context: EpochContext) -> None:

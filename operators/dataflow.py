@@ -51,6 +51,8 @@ class _Entry:
     inputs: tuple[_Entry, ...]
     schema: Schema
     tables: list[str]
+    nothing: ZSet
+    """An output without rows."""
     views: list[str] = field(default_factory=list)
     """The views that contain it, in the order they were added."""
 
@@ -200,7 +202,8 @@ class Dataflow:
         if entry is None:
             named = _Named(self._context, name, own if top else None)
             operator = node.open(named)
-            entry = _Entry(name, node, operator, inputs, node.schema, named.names)
+            empty = ZSet.empty(node.schema)
+            entry = _Entry(name, node, operator, inputs, node.schema, named.names, empty)
             self._entries[name] = entry
             fresh.append(entry)
         if view not in entry.views:
@@ -282,7 +285,7 @@ class _Passes:
                 if delta is not None and len(delta):
                     self._note(entry, entry.node.cut(delta), deltas, changed)
             elif every or entry.due or any(child.name in deltas for child in entry.inputs):
-                arguments = [deltas.get(child.name) or ZSet.empty(child.schema) for child in entry.inputs]
+                arguments = [deltas.get(child.name, child.nothing) for child in entry.inputs]
                 delta = self._step(place, entry, arguments)
                 if delta is not None and len(delta):
                     self._note(entry, delta, deltas, changed)

@@ -48,14 +48,15 @@ class ZSet:
 
     def take(self, positions: Positions) -> ZSet:
         """The rows at `positions`, in that order, repeats allowed."""
-        indices = pa.array(positions)
-        return ZSet(self.schema, tuple(c.take(indices) for c in self.columns), self.weights[positions])
+        return ZSet(self.schema, tuple(gather(self.columns, positions)), self.weights[positions])
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> ZSet:
         """The rows where `mask` is true."""
+        if len(mask) == 1:
+            return self if mask[0] else self.slice(0, 0)
         if mask.all():
             return self
-        return self.take(np.flatnonzero(mask))
+        return self.take(mask.nonzero()[0])
 
     def select(self, positions: Sequence[int]) -> ZSet:
         """The columns at `positions`, weights as they are (the result may hold a row twice)."""
@@ -74,6 +75,16 @@ class ZSet:
 
     def with_weights(self, weights: Weights) -> ZSet:
         return ZSet(self.schema, self.columns, weights)
+
+
+def gather(columns: Sequence[pa.Array], positions: Positions) -> list[pa.Array]:
+    """The rows at `positions` (0 or more) of each column; a single row as a slice."""
+    count = len(positions)
+    if count < 2:
+        start = int(positions[0]) if count else 0
+        return [column.slice(start, count) for column in columns]
+    indices = pa.array(positions)
+    return [column.take(indices) for column in columns]
 
 
 def concat(schema: Schema, parts: Sequence[ZSet]) -> ZSet:

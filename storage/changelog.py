@@ -135,6 +135,9 @@ def rows_frames(
 
 def _frames(name: str, kind: FrameKind, columns: Sequence[pa.Array], schema: pa.Schema) -> Iterator[Frame]:
     batch = pa.RecordBatch.from_arrays(list(columns), schema=schema)
+    if batch.get_total_buffer_size() <= FRAME_BYTES_MAX:
+        yield Frame(name, kind, batch.serialize())
+        return
     step = max(1, batch.num_rows * FRAME_BYTES_MAX // max(1, batch.nbytes))
     for start in range(0, batch.num_rows, step):
         part = batch if step >= batch.num_rows else batch.slice(start, step)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ import pyarrow as pa
 from . import kernels, kernels_keys
 from .arrow_compute import pc
 from .arrowview import bool_values, byte_values, fixed_dtype, fixed_values, is_bytes, validity
+from .keycode_few import FEW_ROWS, encode_few
 from .keyvalues import jsonb_bytes, list_bytes
 from .types import NAMED_OIDS, Type
 
@@ -164,8 +165,21 @@ def encode_keys(columns: Sequence[pa.Array], types: Sequence[Type], length: int 
     numeric scale): it is the value that counts. `length` is needed only when there are no columns;
     then every row has the same one-byte key.
     """
+    if columns and 0 < len(columns[0]) <= FEW_ROWS:
+        few = encode_few(columns, types)
+        if few is not None:
+            return _few_keys(*few)
     none = (False,) * len(columns)
     return encode_sort_keys(columns, types, none, none, length)
+
+
+def _few_keys(encoded: list[bytes], width: int) -> Keys:
+    data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
+    if width:
+        return Keys(len(encoded), width, data, _NO_OFFSETS)
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    offsets[1:] = [*accumulate(map(len, encoded))]
+    return Keys(len(encoded), 0, data, offsets)
 
 
 def encode_sort_keys(

@@ -9,6 +9,7 @@ intervals. A float sum is therefore the exact sum, rounded once, and not Postgre
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,18 +40,20 @@ def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
 
 def add_counts(old: pa.Array, part: pa.Array) -> pa.Array:
     """Sum of two int64 accumulators."""
+    if len(old) == 1:
+        return pa.array([old[0].as_py() + part[0].as_py()], pa.int64())
     return pa.array(values(old) + values(part))
 
 
 def add_wide(old: pa.Array, part: pa.Array) -> pa.Array:
     """Sum of two decimal128 accumulators, as 128-bit integers."""
-    scale = old.type.scale
-    total = exact_sums.add_wide(exact_sums.from_decimal(old), exact_sums.from_decimal(part))
-    return exact_sums.to_decimal(total, scale)
+    return exact_sums.add_decimals(old, part)
 
 
 def nonempty(count: pa.Array) -> npt.NDArray[np.bool_] | None:
     """Which groups have a value; None when all have."""
+    if len(count) == 1 and count[0].as_py() > 0:
+        return None
     valid = values(count) > 0
     return None if valid.all() else valid
 
@@ -315,11 +318,15 @@ def merge_floats(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types
 
 def _finish_floats(divide: bool) -> Callable[[Sequence[pa.Array], Types], pa.Array]:
     def finish(state: Sequence[pa.Array], types: Types) -> pa.Array:
+        single = types[0].name == "float4" and not divide
+        if len(state[0]) == 1 and not single:
+            known = _finish_one(state[0][0].as_py(), state[1][0].as_py(), divide)
+            if known is not None:
+                return known
         count = values(state[0])
         divisors = np.where(count > 0, count, 1) if divide else np.ones_like(count)
         pairs = zip(exact_floats.integers(state[1]), divisors.tolist(), strict=True)
         data = np.array([exact_floats.to_float(total, by) for total, by in pairs], np.float64)
-        single = types[0].name == "float4" and not divide
         arrow = pa.float32() if single else pa.float64()
         with np.errstate(over="ignore"):
             data = data.astype(np.float32) if single else data
@@ -327,6 +334,14 @@ def _finish_floats(divide: bool) -> Callable[[Sequence[pa.Array], Types], pa.Arr
         return masked(data, arrow, nonempty(state[0]))
 
     return finish
+
+
+def _finish_one(count: int, total: bytes, divide: bool) -> pa.Array | None:
+    """The result of one group with a finite one."""
+    if count <= 0:
+        return None
+    result = exact_floats.to_float(exact_floats.unpack_integer(total), count if divide else 1)
+    return pa.array([result], pa.float64()) if math.isfinite(result) else None
 
 
 def _check_overflow(data: npt.NDArray[Any], sums: pa.Array) -> None:

@@ -24,6 +24,7 @@ EXACT_MAX = 2**53
 PIECE_WEIGHT_MAX = 2**20
 _LIMB = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
+_ALL128 = (1 << 128) - 1
 
 
 def counts(weights: Int64, ids: Int64, groups: int) -> Int64:
@@ -59,6 +60,12 @@ def sum_by_group(data: npt.NDArray[Any], weights: Int64, ids: Int64, groups: int
     """Σ weight · value of each group, of integers of at most 64 bits."""
     if not len(data):
         return np.zeros(groups, np.uint64), np.zeros(groups, np.int64)
+    if len(data) == 1:
+        total = int(data[0]) * int(weights[0])
+        if -EXACT_MAX < total < EXACT_MAX:
+            sums = np.zeros(groups, np.int64)
+            sums[ids[0]] = total
+            return widen(sums)
     largest = max(abs(int(data.max())), abs(int(data.min())))
     plain = bool((weights == 1).all())
     total = len(weights) if plain else int(np.abs(weights).sum())
@@ -120,17 +127,32 @@ def from_decimal(array: pa.Array) -> Wide:
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(len(array), np.uint64), np.zeros(len(array), np.int64)
-    pairs = np.frombuffer(buffer, np.uint64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1].view(np.int64)
+    words = np.frombuffer(buffer, np.uint64, 2 * len(array), 16 * array.offset)
+    return words[::2], words[1::2].view(np.int64)
 
 
 def to_decimal(wide: Wide, scale: int, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """A decimal128(38, scale) array of unscaled values; digits are not checked."""
-    pairs = np.empty((len(wide[0]), 2), np.uint64)
-    pairs[:, 0] = wide[0]
-    pairs[:, 1] = wide[1].view(np.uint64)
+    length = len(wide[0])
+    words = np.empty(2 * length, np.int64)
+    words[::2] = wide[0].view(np.int64)
+    words[1::2] = wide[1]
     bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.decimal128(38, scale), len(pairs), [bits, pa.py_buffer(pairs)])
+    return pa.Array.from_buffers(pa.decimal128(38, scale), length, [bits, pa.py_buffer(words)])
+
+
+def add_decimals(a: pa.Array, b: pa.Array) -> pa.Array:
+    """The sum of two decimal128 arrays of one scale without NULLs, as 128-bit integers."""
+    if len(a) == 1:
+        total = (_one_decimal(a) + _one_decimal(b)) & _ALL128
+        buffer = pa.py_buffer(total.to_bytes(16, "little"))
+        return pa.Array.from_buffers(a.type, 1, [None, buffer])
+    return to_decimal(add_wide(from_decimal(a), from_decimal(b)), a.type.scale)
+
+
+def _one_decimal(array: pa.Array) -> int:
+    start = 16 * array.offset
+    return int.from_bytes(memoryview(array.buffers()[1])[start : start + 16], "little")
 
 
 _BOUND_HIGH, _BOUND_LOW = divmod(10**38, 2**64)

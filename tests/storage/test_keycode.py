@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.storage.keycode import HASH_NAME, Keys, encode_keys, encode_sort_keys, fixed_width, group_ids
+from millpond.storage.keycode_few import FEW_ROWS
 from millpond.storage.types import (
     BOOL,
     BPCHAR,
@@ -154,9 +155,27 @@ def test_equal_values_have_equal_bytes_in_every_physical_form() -> None:
     assert floats[0] == floats[1]
 
 
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case[0]}{case[1].scale or ''}")
+def test_a_few_rows_have_the_bytes_they_have_among_many(case: Case) -> None:
+    _, type_, _, values = case
+    column = array(type_, [*values, None])
+    names = pa.array(["n", None, "z\x00"] * len(column))[: len(column)]
+    many = encode_sort_keys([column], [type_], [False], [False])
+    both = encode_sort_keys([column, names], [type_, TEXT], [False] * 2, [False] * 2).to_bytes_list()
+    for rows in range(1, FEW_ROWS + 1):
+        for start in range(len(column) - rows + 1):
+            here = slice(start, start + rows)
+            few = encode_keys([column[here]], [type_])
+            assert (few.width, few.to_bytes_list()) == (many.width, many.to_bytes_list()[here])
+            pair = encode_keys([column[here], names[here]], [type_, TEXT])
+            assert pair.to_bytes_list() == both[here]
+
+
 def test_every_nan_is_the_same() -> None:
     odd = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x7FF0000000000001], np.uint64).view(np.float64)
     assert len(set(encode_keys([pa.array(odd)], [FLOAT8]).to_bytes_list())) == 1
+    sorted_keys = encode_sort_keys([pa.array(odd)], [FLOAT8], [False], [False])
+    assert sorted_keys.to_bytes_list() == encode_keys([pa.array(odd)], [FLOAT8]).to_bytes_list()
 
 
 def test_several_columns_order_as_tuples() -> None:
