@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from typing import Any, cast
 
 from ..sql.entries import Sequence
-from ..storage.candidate import Candidate
+from ..storage.candidate import Contender
 from ..storage.commit import Storage
 from ..storage.disk import DiskLock
 from ..storage.errors import AdminShutdown, ReadOnlyTransaction, SqlError, StartupError
@@ -67,7 +67,7 @@ class StandbyEngine:
         connectors: Connectors,
         limits: EngineLimits,
         clock_us: Callable[[], int],
-        candidate: Candidate,
+        candidate: Contender,
     ) -> None:
         self.limits = limits
         self.listeners: list[Callable[[Published], None]] = []

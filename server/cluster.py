@@ -9,19 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-from ..storage.disk import REAL
-from ..storage.presence import (
-    BEAT_S,
-    PrimaryBeat,
-    ReplicaBeat,
-    announce_primary,
-    announce_replica,
-    read_primary,
-    read_replicas,
-    withdraw_replica,
-)
+from ..storage.presence import BEAT_S, Presence, PrimaryBeat, ReplicaBeat
 from ..storage.standby import Lag
 
 SILENT_S = 2.0
@@ -29,10 +18,10 @@ SILENT_S = 2.0
 
 
 class Cluster:
-    """The processes on the log in `folder`, seen from one of them. `address` may be set later."""
+    """The processes on one log, seen from one of them. `address` may be set later."""
 
-    def __init__(self, folder: Path, name: str, address: str) -> None:
-        self.folder = folder
+    def __init__(self, presence: Presence, name: str, address: str) -> None:
+        self.presence = presence
         self.name = name
         self.address = address
         self.epoch: Callable[[], int] = lambda: 0
@@ -56,7 +45,7 @@ class Cluster:
         """This process is the writer from now on."""
         with self._lock:
             if self._writer is None:
-                withdraw_replica(self.folder, REAL, self.name)
+                self.presence.withdraw_replica(self.name)
             self._writer = writer
         self.beat()
 
@@ -64,7 +53,7 @@ class Cluster:
         """Goes on under another name."""
         with self._lock:
             if self._writer is None and name != self.name:
-                withdraw_replica(self.folder, REAL, self.name)
+                self.presence.withdraw_replica(self.name)
             self.name = name
 
     def stop(self) -> None:
@@ -73,7 +62,7 @@ class Cluster:
         if self._thread.ident is not None:
             self._thread.join()
         if self._writer is None:
-            withdraw_replica(self.folder, REAL, self.name)
+            self.presence.withdraw_replica(self.name)
 
     def beat(self) -> None:
         with self._lock:
@@ -81,14 +70,11 @@ class Cluster:
             now_us, writer = time.time_ns() // 1000, self._writer
             if writer is not None:
                 beat = PrimaryBeat(self.name, self.address, writer, self.epoch(), self._beat, now_us)
-                announce_primary(self.folder, REAL, beat)
+                self.presence.announce_primary(beat)
             else:
                 lag = self.lag()
-                announce_replica(
-                    self.folder,
-                    REAL,
-                    ReplicaBeat(self.name, self.address, self.epoch(), lag.epochs, lag.ms, now_us),
-                )
+                replica = ReplicaBeat(self.name, self.address, self.epoch(), lag.epochs, lag.ms, now_us)
+                self.presence.announce_replica(replica)
 
     def slept(self, seconds: float) -> bool:
         """Whether the fence was not looked at for so long: this process may have been stopped."""
@@ -107,14 +93,14 @@ class Cluster:
 
     def primary_address(self) -> str:
         """Where the primary says it listens, empty when nobody does."""
-        beat = read_primary(self.folder, REAL)
+        beat = self.presence.read_primary()
         return "" if beat is None else beat.address
 
     def replicas(self) -> list[ReplicaBeat]:
         """The standbys heard of lately; this one as it is now."""
         if self._writer is None and not self._stop.is_set():
             self.beat()
-        return read_replicas(self.folder, REAL, time.time_ns() // 1000)
+        return self.presence.read_replicas(time.time_ns() // 1000)
 
     def rows(self) -> list[tuple[object, ...]]:
         """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs) of every process.
@@ -123,7 +109,7 @@ class Cluster:
         """
         now_us = time.time_ns() // 1000
         found: list[tuple[object, ...]] = []
-        primary = read_primary(self.folder, REAL)
+        primary = self.presence.read_primary()
         if primary is not None:
             state = "silent" if now_us - primary.time_us > SILENT_S * 1e6 else "running"
             head = (primary.name, primary.address, "primary", state)
@@ -139,7 +125,7 @@ class Cluster:
     def fresher(self, than_ms: float) -> str:
         """The address of a process that is less behind, the primary before others; empty if none is known."""
         now_us = time.time_ns() // 1000
-        primary = read_primary(self.folder, REAL)
+        primary = self.presence.read_primary()
         if primary is not None and now_us - primary.time_us < SILENT_S * 1e6:
             return primary.address
         best = [b for b in self.replicas() if b.name != self.name and b.lag_ms is not None]

@@ -26,6 +26,9 @@ class Config:
 
     data: str = _setting("millpond-data", "directory of state and log")  # pyright: ignore[reportAssignmentType]
     log: str = _setting("", "directory of the changelog, DATA/log when empty")  # pyright: ignore[reportAssignmentType]
+    kafka: str = _setting("", "HOST:PORT of Kafka brokers: the changelog is there, not in a directory")  # pyright: ignore[reportAssignmentType]
+    application: str = _setting("millpond", "with --kafka: what the names of its topics begin with")  # pyright: ignore[reportAssignmentType]
+    kafka_properties: str = _setting("", "with --kafka: librdkafka's, as name=value;name=value")  # pyright: ignore[reportAssignmentType]
     listen: str = _setting("127.0.0.1:7432", "HOST:PORT to serve on")  # pyright: ignore[reportAssignmentType]
     users: str = _setting("", "file of user:password or user:verifier lines; empty trusts local clients")  # pyright: ignore[reportAssignmentType]
     tls_certificate: str = _setting("", "certificate file (PEM); with it TLS is offered")  # pyright: ignore[reportAssignmentType]
@@ -61,10 +64,6 @@ class Config:
     def data_path(self) -> Path:
         return Path(self.data)
 
-    @property
-    def log_path(self) -> Path | None:
-        return Path(self.log) if self.log else None
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """One option for each field, and `--config`."""
@@ -95,6 +94,8 @@ def load_config(options: argparse.Namespace, environment: Mapping[str, str] = os
                 break
     config = Config(**values)  # pyright: ignore[reportArgumentType]
     _ = config.host_port
+    if config.kafka and config.log:
+        raise StartupError("the changelog is either in a directory (log) or on Kafka (kafka), not both")
     return config
 
 

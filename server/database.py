@@ -14,9 +14,7 @@ from ..runtime.engine import Engine, EngineLimits
 from ..runtime.recovery import recover
 from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
-from ..storage.candidate import Candidate
 from ..storage.commit import Storage, StorageLimits
-from ..storage.disk import REAL
 from ..storage.errors import SerializationFailure
 from ..storage.fence import Fenced
 from ..storage.log_files import TAKEN_OVER
@@ -39,6 +37,7 @@ from .client import Client, PreparedStatement
 from .cluster import Cluster
 from .config import Config
 from .connectors import CONNECTORS
+from .place import Place, place_of
 from .settings import SessionSettings, milliseconds
 
 _REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_failover, run_jobs,
@@ -90,8 +89,10 @@ class Database:
         """Ends the server: for good, to come back as a standby, or because of a failure. Any thread."""
         self.on_promoted: Callable[[], object] = lambda: None
         self._limits = EngineLimits(config.epoch_interval_ms, config.epoch_rows_max)
+        self._place: Place | None = None
         if storage is None:
-            self.cluster = Cluster(config.log_folder, config.name or config.listen, config.listen)
+            self._place = place_of(config)
+            self.cluster = Cluster(self._place.presence, config.name or config.listen, config.listen)
         self.engine: Engine | StandbyEngine = self._follow() if standby else self._recover(storage)
         self.readers = ThreadPoolExecutor(config.read_threads, thread_name_prefix="reader")
         self.prepared = PreparedCache()
@@ -103,12 +104,12 @@ class Database:
 
     def _recover(self, storage: Storage | None) -> Engine:
         """The engine of a primary."""
-        cluster = self.cluster
+        cluster, place = self.cluster, self._place
         if storage is None:
-            assert cluster is not None
+            assert cluster is not None and place is not None
             storage = Storage.open(
                 self.config.data_path,
-                self.config.log_path,
+                place.log,
                 limits=storage_limits(self.config),
                 locked=lambda: cluster.start(0),
             )
@@ -121,10 +122,10 @@ class Database:
 
     def _follow(self) -> StandbyEngine:
         """The engine of a standby, which takes over when the primary is gone."""
-        config, cluster = self.config, self.cluster
-        assert cluster is not None
-        follower = Follower.open(config.data_path, config.log_folder, limits=storage_limits(config))
-        candidate = Candidate(config.log_folder, REAL, config.lease_ms / 1000)
+        config, cluster, place = self.config, self.cluster, self._place
+        assert cluster is not None and place is not None
+        follower = Follower.open(config.data_path, place.log, limits=storage_limits(config))
+        candidate = place.contender()
         engine = StandbyEngine(follower, self.connectors, self._limits, self.clock_us, candidate)
         engine.refusal_hint, engine.promoted = self.primary_hint, self._promoted
         engine.claimed = cluster.become_primary
@@ -204,6 +205,8 @@ class Database:
         if self.engine is not engine:
             # It was just taking over.
             self.engine.stop()
+        if self._place is not None:
+            self._place.close()
 
     @staticmethod
     def clock_us() -> int:

@@ -62,8 +62,11 @@ class Ending:
 def rejoin(config: Config, port: int) -> NoReturn:
     """Replaces this process by a standby on the same directory, log and address."""
     host, _ = config.host_port
-    values = {**{item.name: getattr(config, item.name) for item in fields(Config)}, "log": config.log_folder}
-    values["listen"] = f"{host}:{port}"
+    values = {item.name: getattr(config, item.name) for item in fields(Config)}
+    values |= {"listen": f"{host}:{port}", "log": "" if config.kafka else config.log_folder}
+    if properties := values.pop("kafka_properties"):
+        # Secrets may be in it: not for the list of processes.
+        os.environ["MILLPOND_KAFKA_PROPERTIES"] = properties
     options = [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value != ""]
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "millpond.server", "standby", *options])

@@ -12,12 +12,25 @@ nothing is the fence's business (`fence.py`).
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from .disk import Disk, DiskLock
 from .presence import read_primary
 
 ASLEEP_SHARE = 0.5
 """A pause between two looks longer than this share of the lease means that we were stopped ourselves."""
+
+
+class Contender(Protocol):
+    """Tells a standby when it is its turn."""
+
+    def try_lock(self, now_s: float) -> DiskLock | None:
+        """The lock of the log if it is this process's turn; call `done` when the takeover has ended."""
+        ...
+
+    def done(self) -> None:
+        """The takeover succeeded or was given up."""
+        ...
 
 
 class Candidate:

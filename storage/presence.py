@@ -14,7 +14,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from .disk import Disk, read_whole
 
@@ -50,6 +50,54 @@ class ReplicaBeat:
     lag_epochs: int | None
     lag_ms: float | None
     time_us: int
+
+
+class Presence(Protocol):
+    """Where the processes on one log say that they live. A failure to say so is passed over."""
+
+    def announce_primary(self, beat: PrimaryBeat) -> None: ...
+
+    def announce_replica(self, beat: ReplicaBeat) -> None: ...
+
+    def withdraw_replica(self, name: str) -> None:
+        """The standby `name` ends, or is the primary now."""
+        ...
+
+    def read_primary(self) -> PrimaryBeat | None:
+        """None when nobody has announced itself, or what is there cannot be read."""
+        ...
+
+    def read_replicas(self, now_us: int) -> list[ReplicaBeat]:
+        """All standbys heard of lately, by name."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FilePresence:
+    """Files in the log's folder."""
+
+    folder: Path
+    disk: Disk
+
+    def announce_primary(self, beat: PrimaryBeat) -> None:
+        announce_primary(self.folder, self.disk, beat)
+
+    def announce_replica(self, beat: ReplicaBeat) -> None:
+        announce_replica(self.folder, self.disk, beat)
+
+    def withdraw_replica(self, name: str) -> None:
+        withdraw_replica(self.folder, self.disk, name)
+
+    def read_primary(self) -> PrimaryBeat | None:
+        return read_primary(self.folder, self.disk)
+
+    def read_replicas(self, now_us: int) -> list[ReplicaBeat]:
+        return read_replicas(self.folder, self.disk, now_us)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def replica_file(name: str) -> str:
