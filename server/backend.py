@@ -61,6 +61,9 @@ class CopyOptions:
     force_not_null: tuple[str, ...] = ()
 
 
+DEFAULT_COPY = CopyOptions()
+
+
 @dataclass(slots=True)
 class Result:
     """The outcome of one statement.
@@ -79,8 +82,10 @@ class Result:
     parameters: dict[str, str] = field(default_factory=dict)
     """ParameterStatus values that changed (SET of a reported setting, ROLLBACK of one)."""
     copy: CopyDirection | None = None
-    copy_options: CopyOptions = field(default_factory=CopyOptions)
+    copy_options: CopyOptions = DEFAULT_COPY
     copy_in: CopyIn | None = None
+    few: list[pa.Array] | None = None
+    """What `batches` has, when that is one batch of few rows: sent at once, `batches` is then not pulled."""
 
 
 class CopyIn(Protocol):

@@ -33,7 +33,7 @@ from ..storage.types import Type
 from .backend import Prepared, Result, ResultColumn, TransactionStatus
 from .futures import then
 from .plans import QueryPlan, WritePlan, plan_query, plan_write
-from .settings import VERSION, SessionSettings, milliseconds
+from .settings import VERSION, SessionSettings
 
 if TYPE_CHECKING:
     from .cursor import Cursor
@@ -164,8 +164,9 @@ class Client:
         if self.failed and not isinstance(statement, ENDS_TRANSACTION):
             raise InFailedTransaction(ABORTED)
         self._begin_time()
-        self._cancel.clear()
-        timeout = milliseconds(self.settings.show("statement_timeout"))
+        if self._cancel.is_set():
+            self._cancel.clear()
+        timeout = self.settings.timeout_ms()
         self._deadline = time.monotonic() + timeout / 1000 if timeout else 0.0
         executor = EXECUTORS.get(type(statement))
         if executor is None:
@@ -248,7 +249,8 @@ class Client:
 
     def published(self) -> Published:
         """The state this session reads, its own writes aside. Raises as `reader` does."""
-        self.database.check_fresh(self.settings.show("max_staleness"))
+        if self.database.cluster is not None:
+            self.database.check_fresh(self.settings.show("max_staleness"))
         return self.database.engine.published if self.transaction is None else self.transaction.published
 
     def has_written(self, relation: str) -> bool:

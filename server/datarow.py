@@ -104,20 +104,18 @@ class RowEncoder:
         return frame_values(values, size, _DATA_ROW, counted=True).tobytes()
 
     def encode_one(self, columns: Sequence[pa.Array]) -> bytes:
-        """The first row."""
+        """A single row."""
         parts: list[bytes] = []
         for position, column in enumerate(columns):
-            scalar = column[0]
-            if not scalar.is_valid:
+            if column.null_count:
                 parts.append(_NULL)
                 continue
             one = self._one[position]
-            raw = one(scalar) if one is not None else None
+            raw = None if one is None else one(column)
             if raw is None:
-                value = self._value_bytes(position, column.slice(0, 1))[0].as_py()
+                value = self._value_bytes(position, column)[0].as_py()
                 raw = value if isinstance(value, bytes) else value.encode()
-            parts.append(_pack_length(len(raw)))
-            parts.append(raw)
+            parts.append(_pack_length(len(raw)) + raw)
         body = b"".join(parts)
         return _pack_head(b"D", len(body) + 6, len(columns)) + body
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..storage.errors import CharacterNotInRepertoire, ProtocolViolation, SqlError
@@ -262,6 +263,7 @@ def negotiate_protocol_version(unknown_options: Sequence[str]) -> bytes:
     return message(b"v", struct.pack("!II", PROTOCOL_3_0, len(unknown_options)) + names)
 
 
+@lru_cache(1024)
 def command_complete(tag: str) -> bytes:
     raw = tag.encode()
     return _head(b"C", len(raw) + 5) + raw + b"\0"

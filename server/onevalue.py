@@ -11,12 +11,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from ..storage.textform import TextSettings
 from ..storage.types import STRINGS, Type
 from .messages import TEXT
 
-OneValue = Callable[[Any], bytes | None]
-"""A valid Arrow scalar to bytes, or None."""
+OneValue = Callable[[pa.Array], bytes | None]
+"""An array of one value that is not NULL to bytes, or None."""
 
 _EPOCH = datetime(1970, 1, 1)
 _POSTGRES_EPOCH_US = 946_684_800_000_000
@@ -47,70 +49,70 @@ def one_value(type_: Type, code: int, settings: TextSettings) -> OneValue | None
     return _ONE.get((name, code))
 
 
-def _fixed_numeric_text(scalar: Any) -> bytes:
-    return format(scalar.as_py(), "f").encode()
+def _fixed_numeric_text(array: pa.Array) -> bytes:
+    return format(array.to_pylist()[0], "f").encode()
 
 
-def _string(scalar: Any) -> bytes:
-    return scalar.as_py().encode()
+def _string(array: pa.Array) -> bytes:
+    return array.to_pylist()[0].encode()
 
 
-def _bool_text(scalar: Any) -> bytes:
-    return b"t" if scalar.as_py() else b"f"
+def _bool_text(array: pa.Array) -> bytes:
+    return b"t" if array.to_pylist()[0] else b"f"
 
 
-def _bool_binary(scalar: Any) -> bytes:
-    return b"\1" if scalar.as_py() else b"\0"
+def _bool_binary(array: pa.Array) -> bytes:
+    return b"\1" if array.to_pylist()[0] else b"\0"
 
 
-def _integer_text(scalar: Any) -> bytes:
-    return b"%d" % scalar.as_py()
+def _integer_text(array: pa.Array) -> bytes:
+    return b"%d" % array.to_pylist()[0]
 
 
-def _float_text(scalar: Any) -> bytes | None:
+def _float_text(array: pa.Array) -> bytes | None:
     """Python and PostgreSQL both write the shortest digits, but choose exponents at different sizes."""
-    value: float = scalar.as_py()
+    value: float = array.to_pylist()[0]
     if value == 0 or 1e-4 <= abs(value) < 1e15:
         return repr(value).removesuffix(".0").encode()
     return None
 
 
-def _timestamp_text(scalar: Any) -> bytes | None:
-    value: int = scalar.value
+def _timestamp_text(array: pa.Array) -> bytes | None:
+    value: int = array[0].value
     if not _YEAR_1_US <= value < _YEAR_9999_US:
         return None
     text = (_EPOCH + timedelta(microseconds=value)).isoformat(" ")
     return (text.rstrip("0") if len(text) > 19 else text).encode()
 
 
-def _timestamptz_text(scalar: Any) -> bytes | None:
-    text = _timestamp_text(scalar)
+def _timestamptz_text(array: pa.Array) -> bytes | None:
+    text = _timestamp_text(array)
     return None if text is None else text + b"+00"
 
 
-def _date_text(scalar: Any) -> bytes | None:
-    value: int = scalar.value
+def _date_text(array: pa.Array) -> bytes | None:
+    value: int = array[0].value
     if not _YEAR_1_US <= value * 86_400_000_000 < _YEAR_9999_US:
         return None
     return (_EPOCH + timedelta(days=value)).isoformat()[:10].encode()
 
 
-def _timestamp_binary(scalar: Any) -> bytes | None:
-    value: int = scalar.value
+def _timestamp_binary(array: pa.Array) -> bytes | None:
+    value: int = array[0].value
     if not _YEAR_1_US <= value < _YEAR_9999_US:
         return None
     return _pack_int8(value - _POSTGRES_EPOCH_US)
 
 
-def _date_binary(scalar: Any) -> bytes | None:
-    value: int = scalar.value
+def _date_binary(array: pa.Array) -> bytes | None:
+    value: int = array[0].value
     if not _YEAR_1_US <= value * 86_400_000_000 < _YEAR_9999_US:
         return None
     return _pack_int4(value - _POSTGRES_EPOCH_DAYS)
 
 
 def _packed(pack: Callable[[Any], bytes]) -> OneValue:
-    return lambda scalar: pack(scalar.as_py())
+    return lambda array: pack(array.to_pylist()[0])
 
 
 _TEMPORAL_TEXT: dict[str, OneValue] = {

@@ -9,13 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from typing import overload
 
 import pyarrow as pa
 
 from ..storage.binaryform import decode_binary
 from ..storage.errors import InvalidBinaryRepresentation, ProtocolViolation
 from ..storage.textform import TextSettings, parse_text
-from ..storage.types import INTEGERS, STRINGS, Type
+from ..storage.types import STRINGS, Type
 from .backend import Prepared, Result
 from .datarow import RowEncoder, piece_rows
 from .messages import BINARY, NO_DATA, TEXT, decode_text, row_description
@@ -126,13 +127,43 @@ def spread_formats(formats: Sequence[int], count: int, what: str) -> Sequence[in
     raise ProtocolViolation(text)
 
 
+class BoundValues(Sequence[pa.Array]):
+    """The values of a portal's parameters: arrays of length 1, of simple values made when asked for."""
+
+    __slots__ = ("_types", "_values")
+
+    def __init__(self, types: Sequence[Type], values: list[pa.Array | int | str]) -> None:
+        self._types = types
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> pa.Array: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[pa.Array]: ...
+    def __getitem__(self, index: int | slice) -> pa.Array | Sequence[pa.Array]:
+        if isinstance(index, slice):
+            return [*self][index]
+        value = self._values[index]
+        if isinstance(value, int | str):
+            value = self._values[index] = pa.array([value], self._types[index].arrow)
+        return value
+
+    def integer(self, index: int) -> int | None:
+        """A value that is known as an integer, or None."""
+        value = self._values[index]
+        return value if isinstance(value, int) else None
+
+
 def bind_values(
     prepared: Prepared,
     name: str,
     formats: Sequence[int],
     values: Sequence[bytes | None],
     settings: TextSettings,
-) -> list[pa.Array]:
+) -> Sequence[pa.Array]:
     """Parameter bytes of a Bind as arrays of length 1. Raises SqlError for what they cannot be."""
     types = prepared.parameter_types
     if len(values) != len(types):
@@ -141,35 +172,39 @@ def bind_values(
             f' "{name}" requires {len(types)}'
         )
     if not values:
-        return []
+        return ()
     codes = spread_formats(formats, len(values), "parameter")
-    return [
+    bound = [
         _bind_value(type_, code, raw, settings, number)
         for number, (type_, code, raw) in enumerate(zip(types, codes, values, strict=True), 1)
     ]
+    return BoundValues(types, bound)
 
 
-_INTEGER_FORMS: dict[str, tuple[int, Callable[[bytes], tuple[int]], pa.DataType]] = {
-    "int2": (2, struct.Struct("!h").unpack, pa.int16()),
-    "int4": (4, struct.Struct("!i").unpack, pa.int32()),
-    "int8": (8, struct.Struct("!q").unpack, pa.int64()),
+_INTEGER_FORMS: dict[str, tuple[int, Callable[[bytes], tuple[int]]]] = {
+    "int2": (2, struct.Struct("!h").unpack),
+    "int4": (4, struct.Struct("!i").unpack),
+    "int8": (8, struct.Struct("!q").unpack),
 }
 _INTEGER_DIGITS = {"int2": 4, "int4": 9, "int8": 18}
 """So many digits always fit."""
 
 
-def _bind_value(type_: Type, code: int, raw: bytes | None, settings: TextSettings, number: int) -> pa.Array:
+def _bind_value(
+    type_: Type, code: int, raw: bytes | None, settings: TextSettings, number: int
+) -> pa.Array | int | str:
     if raw is None:
         return pa.nulls(1, type_.arrow)
+    form = _INTEGER_FORMS.get(type_.name)
+    if form is not None:
+        size, unpack = form
+        if code == BINARY and len(raw) == size:
+            return unpack(raw)[0]
+        if code == TEXT and raw.isdigit() and len(raw) <= _INTEGER_DIGITS[type_.name]:
+            return int(raw)
     if type_.name in STRINGS and type_.name != "char":
         text = decode_text(raw)
-        return pa.array([text], pa.string()) if type_.typmod < 0 else _parse(type_, text, settings)
-    if type_.name in INTEGERS:
-        size, unpack, arrow = _INTEGER_FORMS[type_.name]
-        if code == BINARY and len(raw) == size:
-            return pa.array(unpack(raw), arrow)
-        if code == TEXT and raw.isdigit() and len(raw) <= _INTEGER_DIGITS[type_.name]:
-            return pa.array([int(raw)], arrow)
+        return text if type_.typmod < 0 else _parse(type_, text, settings)
     if code == TEXT:
         return _parse(type_, decode_text(raw), settings)
     try:

@@ -18,13 +18,17 @@ from ..runtime.published import Published
 from ..runtime.reader import SnapshotReader
 from ..sql import statements as st
 from ..sql.catalog import Catalog
+from ..storage.arrowview import one_integer
 from ..storage.errors import FeatureNotSupported, ObjectNotReady
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, executes
 from .cost import INLINE_ROWS_MAX, cost
 from .plans import PointRead, QueryPlan
+from .portal import BoundValues
 
 BATCH_ROWS = 16_384
+FEW_ROWS = 64
+"""So many rows are sent without looking whether the client still wants them."""
 
 Columns = list[pa.Array]
 
@@ -80,18 +84,21 @@ def point_result(client: Client, plan: QueryPlan, point: PointRead, values: Sequ
     keys = [_key_value(key, values, client) for key in point.keys]
     table = published.tables[point.relation]
     positions = table.lookup(keys)
-    if any(key.null_count for key in keys):
+    if positions[0] < 0 or any(key.null_count for key in keys):
         positions = positions[:0]
-    columns = table.take(positions[positions >= 0], point.columns)
-    return Result("SELECT {rows}", plan.columns, iter([columns] if len(columns[0]) else []))
+    columns = table.take(positions, point.columns)
+    return Result("SELECT {rows}", plan.columns, iter([columns]), few=columns)
 
 
 def _key_value(key: Expr, values: Sequence[pa.Array], client: Client) -> pa.Array:
-    if isinstance(key, Parameter):
-        return values[key.number - 1]
-    if isinstance(key, Cast) and isinstance(key.arg, Parameter):
-        # Faster than Arrow's cast of an array of one value.
-        return pa.array(values[key.arg.number - 1].to_pylist(), key.type.arrow)
+    """The key as an array of length 1: of a whole number faster than `pa.array` and Arrow's cast."""
+    parameter = key.arg if isinstance(key, Cast) else key
+    if isinstance(parameter, Parameter):
+        index = parameter.number - 1
+        known = values.integer(index) if isinstance(values, BoundValues) else None
+        if known is not None:
+            return one_integer(known, key.type.arrow)
+        return values[index] if parameter is key else pa.array(values[index].to_pylist(), key.type.arrow)
     return evaluate(key, [], 1, client.read_context().context)
 
 
@@ -113,7 +120,9 @@ def stalled(published: Published, catalog: Catalog, relation: str) -> ObjectNotR
 
 def result_of(rows: ZSet, columns: Sequence[ResultColumn]) -> Result:
     """A statement's result of these rows, in pieces."""
-    return Result("SELECT {rows}", tuple(columns), batches(expand(rows)))
+    expanded = expand(rows)
+    few = expanded[0] if expanded[0] and expanded[1] <= FEW_ROWS else None
+    return Result("SELECT {rows}", tuple(columns), batches(expanded), few=few)
 
 
 def expand(rows: ZSet) -> tuple[Columns, int]:

@@ -15,6 +15,8 @@ from collections.abc import Generator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from ..storage.errors import (
     DuplicateCursor,
     DuplicatePreparedStatement,
@@ -310,6 +312,8 @@ class Session:
         if result.copy is CopyDirection.OUT:
             return self._copy_out(portal, result)
         if result.columns is not None:
+            if result.few is not None and not rows_max:
+                return self._few(portal, result, result.few)
             return self._rows(portal, result, rows_max or _UNLIMITED)
         self._complete(result.tag, 0)
         return None
@@ -321,7 +325,17 @@ class Session:
             self.out.append(messages.parameter_status(name, value))
         result.notices, result.parameters = [], {}
 
+    def _few(self, portal: Portal, result: Result, columns: list[pa.Array]) -> None:
+        """All rows of a small result, with nothing to wait for."""
+        portal.close()
+        result.few = None
+        rows = len(columns[0])
+        if rows:
+            self.out.append(self._encoder(portal, result).encode(columns, rows))
+        self._complete(result.tag, rows)
+
     def _rows(self, portal: Portal, result: Result, rows_max: int) -> Steps:
+        result.few = None
         sent = yield from self._send(portal, self._encoder(portal, result), rows_max)
         if portal.ended:
             self._complete(result.tag, sent)

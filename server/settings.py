@@ -239,6 +239,10 @@ class SessionSettings:
     startup: dict[str, str] = field(default_factory=dict)
     at_begin: dict[str, str] | None = None
     local_before: dict[str, str | None] = field(default_factory=dict)
+    _text: TextSettings | None = None
+    _timeout_ms: int | None = None
+    _path: tuple[str, tuple[str, ...]] | None = None
+    """What was made of settings, until one is changed: statements ask for these each time."""
 
     def show(self, name: str) -> str:
         """The value as SHOW gives it. Raises UnknownSetting."""
@@ -263,6 +267,7 @@ class SessionSettings:
             raise UnknownSetting(f'unrecognized configuration parameter "{name}"')
         if setting is not None and setting.read_only:
             raise ReadOnlySetting(f'parameter "{setting.name}" cannot be changed')
+        self._forget()
         if local:
             self.local_before.setdefault(key, self.values.get(key))
         if value is None:
@@ -275,10 +280,12 @@ class SessionSettings:
         setting = SETTINGS.get(name.lower())
         if setting is None or setting.read_only:
             return name.lower() in ACCEPTED or "." in name
+        self._forget()
         self.startup[setting.name.lower()] = setting.check(setting.name, value)
         return True
 
     def reset_all(self) -> None:
+        self._forget()
         self.values.clear()
 
     def begin(self) -> None:
@@ -287,6 +294,7 @@ class SessionSettings:
 
     def end(self, committed: bool) -> None:
         """End of the transaction: undoes SET LOCAL, and on rollback every SET since `begin`."""
+        self._forget()
         if not committed and self.at_begin is not None:
             self.values = self.at_begin
         else:
@@ -303,17 +311,30 @@ class SessionSettings:
         return {s.name: self.show(s.name) for s in SETTINGS.values() if s.reported}
 
     def text_settings(self) -> TextSettings:
-        return _text_settings(
-            self.show("timezone"),
-            self.show("datestyle"),
-            self.show("intervalstyle"),
-            self.show("bytea_output"),
-            self.show("extra_float_digits"),
-        )
+        if self._text is None:
+            self._text = _text_settings(
+                self.show("timezone"),
+                self.show("datestyle"),
+                self.show("intervalstyle"),
+                self.show("bytea_output"),
+                self.show("extra_float_digits"),
+            )
+        return self._text
+
+    def timeout_ms(self) -> int:
+        """`statement_timeout`; 0 is none."""
+        if self._timeout_ms is None:
+            self._timeout_ms = milliseconds(self.show("statement_timeout"))
+        return self._timeout_ms
 
     def search_path(self, user: str) -> tuple[str, ...]:
         """The schemas of `search_path` in order, `"$user"` replaced."""
-        return _search_path(self.show("search_path"), user)
+        if self._path is None or self._path[0] != user:
+            self._path = user, _search_path(self.show("search_path"), user)
+        return self._path[1]
+
+    def _forget(self) -> None:
+        self._text = self._timeout_ms = self._path = None
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(name, value, description) of every setting, by name."""

@@ -167,6 +167,8 @@ class Wire:
         speaker = self._speaker
         self.waiting = None
         while speaker.phase is not Phase.CLOSED:
+            if self._steps is None and self._position == len(self._buffer):
+                return
             try:
                 if self._steps is not None and speaker.phase is not Phase.COPY_IN:
                     if not self._step():

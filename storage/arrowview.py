@@ -6,6 +6,7 @@ with an offset) are honoured. Arrays read this way are read-only.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,14 @@ def from_fixed(
 ) -> pa.Array:
     """An array over contiguous `values`, not copied."""
     return pa.Array.from_buffers(arrow, len(values), [pack(valid), pa.py_buffer(values)])
+
+
+_PACK_INTEGER = {pa.int16(): Struct("<h").pack, pa.int32(): Struct("<i").pack, pa.int64(): Struct("<q").pack}
+
+
+def one_integer(value: int, arrow: pa.DataType) -> pa.Array:
+    """An array of one integer that fits its type; `pa.array` takes three times as long."""
+    return pa.Array.from_buffers(arrow, 1, [None, pa.py_buffer(_PACK_INTEGER[arrow](value))])
 
 
 def from_bools(

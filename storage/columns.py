@@ -91,6 +91,9 @@ class FixedView:
         self.valid: av.ByteArray | None = valid
 
     def array(self, start: int, stop: int) -> pa.Array:
+        if self.valid is None and not self.bits:
+            buffers = [None, pa.py_buffer(self.values[start:stop])]
+            return pa.Array.from_buffers(self.arrow, stop - start, buffers, 0)
         return self._build(self.values[start:stop], None if self.valid is None else self.valid[start:stop])
 
     def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:

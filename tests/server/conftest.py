@@ -122,7 +122,7 @@ class FakeBackend:
             given = (*parameter_types, *[None] * len(names))
             types = tuple(known or name.type for known, name in zip(given, names, strict=False))
             return FakePrepared(text, types, tuple(names) or (ResultColumn("?column?", INT4, 0, 0),))
-        if text.split()[0] in ("series", "endless", "subscribe", "broken"):
+        if text.split()[0] in ("series", "few", "endless", "subscribe", "broken"):
             return FakePrepared(text, (), NUMBER_AND_NAME)
         return FakePrepared(text)
 
@@ -148,6 +148,11 @@ class FakeBackend:
 
     def _series(self, prepared: FakePrepared, values: object, count: str, batch: str = "1000") -> Result:
         return self._rows(self._numbers(int(count), int(batch)), prepared)
+
+    def _few(self, prepared: FakePrepared, values: object, count: str) -> Result:
+        numbers = pa.array(range(int(count)), pa.int64())
+        columns = [numbers, numbers.cast(pa.string())]
+        return Result("SELECT {rows}", prepared.columns, iter([columns]), few=columns)
 
     def _endless(self, prepared: FakePrepared, values: object) -> Result:
         return self._rows(self._numbers(1 << 60, 1000), prepared)

@@ -159,6 +159,19 @@ def test_portal_with_a_row_limit(conversation, send) -> None:
     assert code_of(replies) == "34000"
 
 
+def test_few_rows_are_sent_once_with_limits_and_without(conversation, send) -> None:
+    conversation.send(send.query("begin"))
+    replies = conversation.send(send.parse("few 3") + send.bind(portal="p") + send.execute("p") + send.sync)
+    assert [kind for kind, _ in replies] == ["1", "2", "D", "D", "D", "C", "Z"]
+    assert replies[-2][1] == b"SELECT 3\0"
+    assert conversation.send(send.execute("p") + send.sync)[0][1] == b"SELECT 0\0"
+    assert (
+        conversation.kinds(send.bind(portal="q") + send.execute("q", 2) + send.execute("q") + send.sync)
+        == "2DDsDCZ"
+    )
+    assert conversation.kinds(send.parse("few 0") + send.bind() + send.execute() + send.sync) == "12CZ"
+
+
 def test_portals_end_with_their_transaction(conversation, send) -> None:
     raw = send.parse("series 9") + send.bind(portal="p") + send.execute("p", 2)
     assert conversation.kinds(raw + send.sync) == "12DDsZ"

@@ -1,0 +1,45 @@
+"""Values bound to a portal."""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+import pytest
+
+from millpond.server.portal import BoundValues, bind_values
+from millpond.storage.arrowview import one_integer
+from millpond.storage.textform import TextSettings
+from millpond.storage.types import FLOAT8, INT2, INT4, INT8, TEXT, Type
+
+from .conftest import FakePrepared
+
+
+def bound(types: tuple[Type, ...], formats: tuple[int, ...], *raw: bytes | None) -> BoundValues:
+    values = bind_values(FakePrepared("", types), "s", formats, raw, TextSettings())
+    assert isinstance(values, BoundValues)
+    return values
+
+
+@pytest.mark.parametrize(("type_", "form"), [(INT2, "!h"), (INT4, "!i"), (INT8, "!q")])
+def test_integers_are_known_before_they_are_arrays(type_: Type, form: str) -> None:
+    for value, code, raw in [(-7, 1, struct.pack(form, -7)), (1234, 0, b"1234"), (0, 0, b"0")]:
+        values = bound((type_,), (code,), raw)
+        assert values.integer(0) == value
+        assert values[0].equals(pa.array([value], type_.arrow))
+        assert values.integer(0) is None
+    assert bound((type_,), (0,), b" -12 ")[0].to_pylist() == [-12]
+    assert bound((type_,), (0,), None)[0].equals(pa.nulls(1, type_.arrow))
+
+
+def test_values_are_arrays_of_one_in_order() -> None:
+    values = bound((INT4, TEXT, FLOAT8), (), b"5", b"five", b"0.5")
+    assert len(values) == 3 and values.integer(1) is None
+    assert [value.to_pylist() for value in values] == [[5], ["five"], [0.5]]
+    assert [value.type for value in values[1:]] == [pa.string(), pa.float64()]
+
+
+@pytest.mark.parametrize("arrow", [pa.int16(), pa.int32(), pa.int64()])
+def test_one_integer_is_an_array_of_it(arrow: pa.DataType) -> None:
+    for value in (0, 1, -1, 2 ** (arrow.bit_width - 1) - 1, -(2 ** (arrow.bit_width - 1))):
+        assert one_integer(value, arrow).equals(pa.array([value], arrow))
