@@ -10,10 +10,12 @@ have outgrown the last base: each byte is then rewritten about once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from .changelog import Rows, StoredSpec, rows_frames
+from .cold import ColdRows
+from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
 from .mirror import Mirror
@@ -39,6 +41,17 @@ class Base:
                     yield from rows_frames(name, rows.columns, rows.weights, spec)
 
 
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What else a checkpoint does: `requests` by table name, and noting how large tables are, by number."""
+
+    requests: Mapping[str, ColdRequest] = field(default_factory=dict)
+    sizes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+
+NOTHING = Extra()
+
+
 class Checkpointer:
     """Runs one checkpoint at a time, in a thread of its own or in the caller's.
 
@@ -53,15 +66,18 @@ class Checkpointer:
         self.log = log
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
+        self.found: dict[str, ColdRows] | None = None
+        """What was requested of the last one that succeeded, to be taken by whoever requested it."""
 
     @property
     def running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, end: Position, base: Base | None) -> None:
+    def start(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
         """Begins a checkpoint up to `end` in the background. None may be running."""
         assert not self.running
-        self._thread = threading.Thread(target=self.run, args=(end, base), name="checkpoint", daemon=True)
+        arguments = (end, base, extra)
+        self._thread = threading.Thread(target=self.run, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
@@ -70,10 +86,14 @@ class Checkpointer:
             self._thread.join()
             self._thread = None
 
-    def run(self, end: Position, base: Base | None) -> None:
-        """The checkpoint itself, in the caller's thread; the outcome is in `error`."""
+    def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
+        """The checkpoint itself, in the caller's thread; the outcome is in `error` and `found`."""
+        self.found = None
         try:
-            self._catch_up(end)
+            if self._catch_up(end) or extra.requests:
+                self._add(extra)
+                self._mirror.flush()
+            self.found = self._find(extra.requests)
             if base is not None:
                 assert self.log is not None
                 self.log.write_base(base.position, base.meta, base.frames())
@@ -84,16 +104,30 @@ class Checkpointer:
             # Whatever it was: the engine must hear of it, and the thread has nobody else to tell.
             self.error = error
 
-    def _catch_up(self, end: Position) -> None:
+    def _add(self, extra: Extra) -> None:
+        """What the store is to have beside the log's rows."""
+        for request in extra.requests.values():
+            self._mirror.index(request.stored, request.spec.indexes)
+        if self._mirror.position is not None:
+            self._mirror.note_sizes(extra.sizes)
+
+    def _find(self, requests: Mapping[str, ColdRequest]) -> dict[str, ColdRows]:
+        if not requests:
+            return {}
+        mirror, snapshot = self._mirror, self._mirror.snapshot()
+        return {name: mirror.cold(r.stored, r.spec.indexes, snapshot) for name, r in requests.items()}
+
+    def _catch_up(self, end: Position) -> bool:
+        """Whether there was anything to catch up with."""
         mirror = self._mirror
         if mirror.position is not None and mirror.position >= end:
-            return
+            return False
         try:
             self._apply(mirror.position, end)
         except LogTruncated:
             # Another process cut the log to its own store; ours goes on from the base.
             self._apply(None, end)
-        mirror.flush()
+        return True
 
     def _apply(self, after: Position | None, end: Position) -> None:
         mirror = self._mirror

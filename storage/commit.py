@@ -18,15 +18,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .budget import MemoryBudget
 from .changelog import Rows, StoredSpec, change_frames, encode_meta
-from .checkpoint import Base, Checkpointer, Content
+from .checkpoint import Base, Checkpointer, Content, Extra
 from .disk import REAL, Disk, DiskLock
 from .errors import SqlError, StartupError
+from .evictions import Evictions, whole_size
 from .folder import open_folder
 from .log import Frame, FrameKind, Log, LogPlace, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
-from .recovery import Recovered, StoreOpener, load_table, recover
+from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover
 from .rocks import RocksStore
 from .table import StateTable, TableSpec
 
@@ -44,6 +46,8 @@ class StorageLimits:
     """Segments smaller than this together are kept, however small the base is."""
     segments_max: int = 200
     """More segments than this are compacted however small they are (each start begins one)."""
+    memory: MemoryBudget | None = None
+    """Tables are kept within this budget; without one they stay in memory whole."""
 
 
 RENUMBER_EPOCHS = 1 << 30
@@ -95,8 +99,12 @@ class Storage:
         self._segment = -1
         self._stamped: set[str] = set()
         self._checkpointer = Checkpointer(recovered.mirror, log.reader.apart(), log)
+        self._unsettled = False
+        """Whether a checkpoint was begun whose outcome no table has seen."""
         self._checkpoint_time = clock()
         self._written = 0
+        self._evictions = Evictions(limits.memory, clock)
+        self._cold = cold_tables(recovered, limits.memory)
 
     @staticmethod
     def open(
@@ -182,7 +190,8 @@ class Storage:
             return table
         stored = self._specs.get(name)
         if stored is not None and stored.same_shape(spec):
-            table = load_table(name, spec, stored, self._recovered, self.epoch)
+            self._checkpointer.join()
+            table = load_table(name, spec, stored, self._recovered, self.epoch, name in self._cold)
             if self._undo is not None:
                 # What it was loaded from is let go: it must survive a rollback, even of its drop.
                 self._undo.tables[name] = table
@@ -191,6 +200,10 @@ class Storage:
         table.opener = self._begin_table
         self._tables[name] = table
         return table
+
+    def take_renewed(self) -> set[str]:
+        """Tables whose snapshot became another since the last call, by no epoch of theirs."""
+        return self._evictions.take_renewed()
 
     def drop(self, name: str) -> None:
         """Within an epoch: forgets the table, durably at commit. Raises KeyError when there is none."""
@@ -247,6 +260,7 @@ class Storage:
         if self._durable != self._specs:
             self._durable = dict(self._specs)
         self._written += sum(len(frame.payload) for frame in frames)
+        self._mind_memory()
         self._checkpoint_when_due()
         return epoch
 
@@ -272,17 +286,23 @@ class Storage:
         checkpointer = self._checkpointer
         if checkpointer.running and not wait:
             return
-        checkpointer.join()
+        self._settle()
         self._forget_overlay()
         self._checkpoint_time, self._written = self._clock(), 0
         try:
             base = self._base() if self._outgrown() else None
         except (SqlError, OSError) as error:
             checkpointer.error = error
+            self._evictions.settle(self._tables, None)
         else:
-            (checkpointer.run if wait else checkpointer.start)(self._log.end, base)
-        if wait and checkpointer.error is not None:
-            raise checkpointer.error
+            requests = self._evictions.request(self._tables, self._specs)
+            start = checkpointer.run if wait else checkpointer.start
+            start(self._log.end, base, Extra(requests, self._sizes()))
+            self._unsettled = True
+        if wait:
+            self._settle()
+            if checkpointer.error is not None:
+                raise checkpointer.error
 
     def close(self) -> None:
         """Rolls back an open epoch, checkpoints, closes all files, gives the directory free.
@@ -292,7 +312,7 @@ class Storage:
         """
         self.release_log()
         self._checkpointer.join()
-        self._checkpointer.run(self._log.end, None)
+        self._checkpointer.run(self._log.end, None, Extra(sizes=self._sizes()))
         self._recovered.mirror.close()
         self._lock.release()
 
@@ -301,6 +321,29 @@ class Storage:
         if self._open:
             self.rollback()
         self._log.close()
+
+    def _settle(self) -> None:
+        """Waits for the running checkpoint and lets tables go on from the store it has written."""
+        checkpointer = self._checkpointer
+        checkpointer.join()
+        if self._unsettled:
+            self._unsettled = False
+            found = checkpointer.found if checkpointer.error is None else None
+            self._evictions.settle(self._tables, found)
+
+    def _mind_memory(self) -> None:
+        """Evicts when a checkpoint has made that possible, begins one when tables take too much."""
+        evictions, tables = self._evictions, self._tables
+        if self._unsettled and (not self._checkpointer.running or evictions.urgent(tables)):
+            self._settle()
+        if not self._unsettled and evictions.due(tables):
+            self.checkpoint()
+
+    def _sizes(self) -> dict[int, tuple[int, int]]:
+        """(rows, bytes) of the opened tables, by number."""
+        return {
+            self._specs[name].number: (len(table), whole_size(table)) for name, table in self._tables.items()
+        }
 
     def _forget_overlay(self) -> None:
         """Lets go of replayed rows that the store has by now."""
@@ -377,7 +420,7 @@ def log_place(log: Path | LogPlace, disk: Disk, limits: StorageLimits) -> LogPla
 
 def _resident(table: StateTable) -> Content:
     snapshot = table.snapshot()
-    return lambda: [Rows(*snapshot.scan())]
+    return lambda: (Rows(*part) for part in snapshot.parts())
 
 
 def _stored(recovered: Recovered, spec: StoredSpec) -> Content:

@@ -9,6 +9,8 @@ holds points beyond the link array it holds.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 import numpy.typing as npt
 
@@ -121,10 +123,16 @@ class HashIndex(IndexView):
         self._open_rows(entries, start)
         kernels_rows.chain_rows(entries, self.head, self.link, start)
 
-    def roll_back(self) -> None:
-        """Takes all rows entered in `undo` out of the chains; their keys stay known."""
+    def roll_back(self, kept: Container[int] = ()) -> None:
+        """Takes all rows entered in `undo` out of the chains, but the batches that start at one of `kept`.
+
+        Their keys stay known.
+        """
         for entries, start in reversed(self.undo):
             kernels_rows.unchain_rows(entries, self.head, self.link, start)
+        for entries, start in self.undo if kept else ():
+            if start in kept:
+                kernels_rows.chain_rows(entries, self.head, self.link, start)
         self.undo.clear()
 
     def prune(self, entries: Entries, died: Died, horizon: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .store import Store, StoreBatch
 
@@ -36,6 +36,9 @@ class MemoryStore:
         keys = self._sorted
         return [(key, self._rows[key]) for key in keys[bisect_left(keys, low) : bisect_left(keys, high)]]
 
+    def snapshot(self) -> MemorySnapshot:
+        return MemorySnapshot(dict(self._rows))
+
     def write(self, batch: StoreBatch) -> None:
         self.batches.append(batch)
         self._apply(batch)
@@ -61,3 +64,21 @@ class MemoryStore:
         for key in batch.deletes:
             self._rows.pop(key, None)
         self._rows.update(zip(batch.keys, batch.values, strict=True))
+
+
+class MemorySnapshot:
+    """A copy."""
+
+    def __init__(self, rows: dict[bytes, bytes]) -> None:
+        self._rows = rows
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [self._rows.get(key) for key in keys]
+
+    def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
+        found = [self._rows[key] for key in sorted(self._rows) if low <= key < high]
+        return (found[i : i + chunk] for i in range(0, len(found), chunk))
+
+    def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
+        ordered = sorted(self._rows)
+        return [[key[len(p) :] for key in ordered if key.startswith(p)] for p in prefixes]

@@ -2,7 +2,8 @@
 
 What the store says of itself lies under table number 0: the format stamp, the identity of the log it
 mirrors, `position` (everything up to there is in the store), `ahead` (nothing behind it is), the connector
-offsets at `position`, and the spec of each table.
+offsets at `position`, the spec of each table, which indexes it has of which tables (those of tables that
+did not fit in memory), and how large each table was.
 
 A stretch too large for one batch is written in several, of which the first raises `ahead` and only
 the last `position`. A crash between them leaves later operations applied early. Replaying from
@@ -12,18 +13,19 @@ the last `position`. A crash between them leaves later operations applied early.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
+from .cold import ColdRows
 from .keycode import HASH_NAME, VNODES, Keys, encode_keys
 from .log import Position
 from .replay import NetChange, Stretch
-from .rowcode import ROW_FORMAT, RowCode
-from .rowcode import Rows as RowBytes
-from .store import Store, StoreBatch
+from .rowcode import ROW_FORMAT
+from .store import Store, StoreBatch, StoreSnapshot
+from .storedrows import StoredCode, index_keys, index_range, store_keys, table_range
 
 BATCH_ROWS = 1 << 14
 """Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 10 ms)."""
@@ -40,16 +42,13 @@ _FORMAT, _IDENTITY, _POSITION, _AHEAD = (
 )
 _OFFSETS = _META + b"offsets"
 _SPEC = _META + b"spec:"
+_INDEX = _META + b"index:"
+_SIZES = _META + b"sizes"
 _ROWS = ((1).to_bytes(4, "big"), b"\xff" * 5)
 
 STAMP = json.dumps(
     {"rows": ROW_FORMAT, "changelog": CHANGELOG_FORMAT, "hash": HASH_NAME, "vnodes": VNODES}
 ).encode()
-
-
-def table_range(number: int) -> tuple[bytes, bytes]:
-    """Low (included) and high (excluded) key of a table's rows."""
-    return number.to_bytes(4, "big"), (number + 1).to_bytes(4, "big")
 
 
 class Mirror:
@@ -68,6 +67,11 @@ class Mirror:
         self.specs: dict[str, StoredSpec] = {}
         for key, value in store.items(_SPEC, _SPEC[:-1] + b";"):
             self.specs[key[len(_SPEC) :].decode()] = StoredSpec.decode(value)
+        self._indexes: dict[int, list[tuple[int, ...]]] = {}
+        """By number of a table the columns of each index that the store has of it."""
+        for key, value in store.items(_INDEX, _INDEX[:-1] + b";"):
+            number = int.from_bytes(key[len(_INDEX) :], "big")
+            self._indexes[number] = [tuple(places) for places in json.loads(value)]
 
     @staticmethod
     def valid(store: Store, identity: bytes) -> bool:
@@ -100,11 +104,64 @@ class Mirror:
 
     def load(self, spec: StoredSpec) -> list[Rows]:
         """All stored rows of a table, in batches."""
-        code = _row_code(spec)
-        return [
-            _unweigh(code.decode(RowBytes.of(values)), spec)
-            for values in self._store.values(*table_range(spec.number), LOAD_ROWS)
-        ]
+        code = StoredCode(spec)
+        return [code.decode(v) for v in self._store.values(*table_range(spec.number), LOAD_ROWS)]
+
+    def snapshot(self) -> StoreSnapshot:
+        """The store as of `position`, for `cold`. Not while a stretch is being applied."""
+        return self._store.snapshot()
+
+    def cold(self, spec: StoredSpec, indexes: Sequence[tuple[int, ...]], snapshot: StoreSnapshot) -> ColdRows:
+        """A table's rows in a snapshot taken at `position`; the store has these indexes of it."""
+        assert self.position is not None
+        known = self._indexes.get(spec.number, [])
+        return ColdRows(self.position.epoch, spec, [known.index(places) for places in indexes], snapshot)
+
+    def index(self, spec: StoredSpec, indexes: Sequence[tuple[int, ...]]) -> None:
+        """Makes the store have these indexes of a table from now on. Raises OSError."""
+        known = self._indexes.get(spec.number, [])
+        missing = [places for places in indexes if places not in known]
+        if not missing:
+            return
+        wanted = [*known, *missing]
+        self._store.write(StoreBatch(ranges=[index_range(spec.number)]))
+        code = StoredCode(spec)
+        for values in self._store.values(*table_range(spec.number), BATCH_ROWS):
+            entries = _entries(spec, wanted, code.decode(values))
+            self._store.write(StoreBatch(keys=entries, values=[b""] * len(entries)))
+        batch = StoreBatch()
+        batch.put(_INDEX + spec.number.to_bytes(4, "big"), json.dumps(wanted).encode())
+        self._store.write(batch)
+        self._indexes[spec.number] = wanted
+
+    def note_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> None:
+        """Remembers (rows, bytes in memory) of tables, by number, as of `position`. Raises OSError.
+
+        Those of tables that are not given stay as they were.
+        """
+        assert self.position is not None
+        batch = StoreBatch()
+        known = {spec.number for spec in self.specs.values()}
+        merged = {n: size for n, size in {**self.sizes(), **sizes}.items() if n in known}
+        text = {"epoch": self.position.epoch, "sizes": {str(n): size for n, size in merged.items()}}
+        batch.put(_SIZES, json.dumps(text).encode())
+        self._store.write(batch)
+
+    def sizes(self) -> dict[int, tuple[int, int]]:
+        """What `note_sizes` was told last, of whichever epoch."""
+        text = self._store.get(_SIZES)
+        sizes = json.loads(text)["sizes"] if text else {}
+        return {int(number): (rows, size) for number, (rows, size) in sizes.items()}
+
+    def count(self, spec: StoredSpec) -> int:
+        """The rows of a table: as noted at `position`, else counted."""
+        text = self._store.get(_SIZES)
+        noted = json.loads(text) if text else {}
+        if self.position is not None and noted.get("epoch") == self.position.epoch:
+            size = noted["sizes"].get(str(spec.number))
+            if size is not None:
+                return size[0]
+        return sum(len(values) for values in self._store.values(*table_range(spec.number), LOAD_ROWS))
 
     def close(self) -> None:
         self._store.close()
@@ -115,10 +172,11 @@ class Mirror:
         if stretch.base:
             batch.ranges.append(_ROWS)
             batch.deletes = [_POSITION, *(_SPEC + name.encode() for name in self.specs)]
-        batch.ranges += [table_range(number) for number in stretch.dropped]
-        for change in stretch.changes.values():
-            if change.truncated:
-                batch.ranges.append(table_range(change.spec.number))
+        emptied = [*stretch.dropped, *(c.spec.number for c in stretch.changes.values() if c.truncated)]
+        for number in emptied:
+            batch.ranges.append(table_range(number))
+            if number in self._indexes:
+                batch.ranges.append(index_range(number))
         batch.put(_FORMAT, STAMP)
         batch.put(_IDENTITY, self.identity)
         batch.put(_AHEAD, stretch.position.encode())
@@ -127,6 +185,9 @@ class Mirror:
     def _closing(self, stretch: Stretch) -> StoreBatch:
         after = _specs_after({} if stretch.base else self.specs, stretch)
         gone = [_SPEC + name.encode() for name in self.specs if name not in after]
+        for number in stretch.dropped:
+            if self._indexes.pop(number, None) is not None:
+                gone.append(_INDEX + number.to_bytes(4, "big"))
         batch = StoreBatch(deletes=gone)
         for name, spec in stretch.specs.items():
             batch.put(_SPEC + name.encode(), spec.encode())
@@ -139,30 +200,46 @@ class Mirror:
         for start in range(0, change.deleted_count, BATCH_ROWS):
             count = min(BATCH_ROWS, change.deleted_count - start)
             columns = [column.slice(start, count) for column in change.deleted]
-            keys = encode_keys(columns, spec.key_types, count)
-            self._store.write(StoreBatch(deletes=store_keys(spec, keys)))
-        code = _row_code(spec)
+            keys = store_keys(spec, encode_keys(columns, spec.key_types, count))
+            self._store.write(StoreBatch(deletes=[*keys, *self._stale_entries(spec, keys)]))
+        code = StoredCode(spec)
         for rows in change.rows:
             for start in range(0, len(rows), SORT_ROWS):
                 self._put(spec, code, rows, start, min(SORT_ROWS, len(rows) - start))
 
-    def _put(self, spec: StoredSpec, code: RowCode, rows: Rows, start: int, count: int) -> None:
+    def _put(self, spec: StoredSpec, code: StoredCode, rows: Rows, start: int, count: int) -> None:
         columns = [column.slice(start, count) for column in rows.columns]
         encoded = encode_keys([columns[i] for i in spec.key_columns], spec.key_types, count)
-        weights = [pa.array(rows.weights[start : start + count])] if spec.weighed else []
-        keys, values = store_keys(spec, encoded), code.encode([*columns, *weights], count).to_list()
+        keys, values = store_keys(spec, encoded), code.encode(rows, start, count)
         order = _store_order(encoded)
         for at in range(0, count, BATCH_ROWS):
-            part = order[at : at + BATCH_ROWS].tolist()
-            self._store.write(StoreBatch(keys=[keys[i] for i in part], values=[values[i] for i in part]))
+            part = order[at : at + BATCH_ROWS]
+            numbers = part.tolist()
+            batch = StoreBatch(keys=[keys[i] for i in numbers], values=[values[i] for i in numbers])
+            if spec.number in self._indexes:
+                batch.deletes = self._stale_entries(spec, batch.keys)
+                entries = _entries(spec, self._indexes[spec.number], code.decode(batch.values))
+                batch.keys += entries
+                batch.values += [b""] * len(entries)
+            self._store.write(batch)
+
+    def _stale_entries(self, spec: StoredSpec, keys: Sequence[bytes]) -> list[bytes]:
+        """The index entries of the rows that the store has under these keys, about to go or be replaced."""
+        indexes = self._indexes.get(spec.number)
+        if not indexes:
+            return []
+        found = [value for value in self._store.snapshot().get_many(keys) if value is not None]
+        return _entries(spec, indexes, StoredCode(spec).decode(found)) if found else []
 
 
-def store_keys(spec: StoredSpec, keys: Keys) -> list[bytes]:
-    """The store's keys of rows with these keys."""
-    number = spec.number.to_bytes(4, "big")
-    prefixes = [number + bytes((vnode,)) for vnode in range(VNODES)]
+def _entries(spec: StoredSpec, indexes: Sequence[tuple[int, ...]], rows: Rows) -> list[bytes]:
+    """The entries of these rows in all of the indexes."""
+    primary = [rows.columns[i] for i in spec.key_columns]
+    keys = store_keys(spec, encode_keys(primary, spec.key_types, len(rows)))
     return [
-        prefixes[vnode] + key for vnode, key in zip(keys.vnode().tolist(), keys.to_bytes_list(), strict=True)
+        entry
+        for number, places in enumerate(indexes)
+        for entry in index_keys(spec, number, places, rows.columns, keys)
     ]
 
 
@@ -175,13 +252,3 @@ def _store_order(keys: Keys) -> npt.NDArray[np.int64]:
 def _specs_after(specs: dict[str, StoredSpec], stretch: Stretch) -> dict[str, StoredSpec]:
     dropped = set(stretch.dropped)
     return {n: s for n, s in specs.items() if s.number not in dropped} | stretch.specs
-
-
-def _row_code(spec: StoredSpec) -> RowCode:
-    return RowCode([*spec.arrow, pa.int64()] if spec.weighed else spec.arrow)
-
-
-def _unweigh(columns: list[pa.Array], spec: StoredSpec) -> Rows:
-    if spec.weighed:
-        return Rows(columns[:-1], columns[-1].to_numpy())
-    return Rows(columns, np.ones(len(columns[0]), np.int64))

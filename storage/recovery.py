@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from .budget import MemoryBudget
 from .changelog import Rows, StoredSpec, decode_meta
 from .errors import StartupError
 from .log import Log, LogDamaged, LogSource, LogTruncated, Position
@@ -122,12 +123,31 @@ def _replay(reader: LogSource, end: Position, mirror: Mirror) -> Stretch | None:
     return last
 
 
+def cold_tables(recovered: Recovered, budget: MemoryBudget | None) -> frozenset[str]:
+    """The tables that are to stay in the store, because with them the others would not fit in memory."""
+    if budget is None:
+        return frozenset()
+    sizes = recovered.mirror.sizes()
+    known = {n: sizes[s.number][1] for n, s in recovered.mirror.specs.items() if s.number in sizes}
+    return frozenset(budget.goals(known)) if sum(known.values()) > budget.share else frozenset()
+
+
 def load_table(
-    name: str, spec: TableSpec, stored: StoredSpec, recovered: Recovered, epoch: int
+    name: str, spec: TableSpec, stored: StoredSpec, recovered: Recovered, epoch: int, cold: bool = False
 ) -> StateTable:
-    """The table with its recovered rows, as of `epoch`, since which nobody wrote to it."""
+    """The table with its recovered rows, as of `epoch`, since which nobody wrote to it.
+
+    With `cold` its rows stay in the store until they are asked for.
+    """
     table = StateTable(name, spec)
     change = recovered.overlay and recovered.overlay.changes.pop(name, None)
+    if cold and (change is None or not change.truncated):
+        mirror = recovered.mirror
+        mirror.index(stored, spec.indexes)
+        table.open_cold(mirror.cold(stored, spec.indexes, mirror.snapshot()), mirror.count(stored))
+        if change is not None:
+            apply_change(table, change, epoch)
+        return table
     rows: list[Rows] = []
     if change is None or not change.truncated:
         rows = recovered.mirror.load(stored)

@@ -7,7 +7,8 @@ a flush can never part rows from the changelog position written with them.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
+    RdictIter,
     WriteBatch,
     WriteOptions,
 )
@@ -31,6 +33,10 @@ WRITE_BUFFER_BYTES = 64 << 20
 
 BLOOM_BITS = 10
 """Bits a key in the bloom filters; 1 % of misses read a block."""
+
+
+_NO_KEY = "key not found"
+"""What rocksdict says of a key that a snapshot does not have: a bare Exception, as for all else."""
 
 
 class RocksStore:
@@ -73,6 +79,9 @@ class RocksStore:
         # and scans end anywhere.
         return iter(self._db.items(from_key=low))  # pyright: ignore[reportReturnType]
 
+    def snapshot(self) -> RocksSnapshot:
+        return RocksSnapshot(self._db)
+
     def write(self, batch: StoreBatch) -> None:
         writes = WriteBatch(raw_mode=True)
         for low, high in batch.ranges:
@@ -95,6 +104,79 @@ class RocksStore:
 
     def close(self) -> None:
         self._db.close()
+
+
+class RocksSnapshot:
+    """What the database held at the time it was made; RocksDB keeps that as long as this is alive.
+
+    In rocksdict 0.3.29 iterators of a snapshot show the database as it is when they are made. So one is made
+    at once, and used by one thread at a time.
+    """
+
+    def __init__(self, db: Rdict) -> None:
+        self._snapshot = db.snapshot()
+        self._cursor = db.iter()
+        self._lock = threading.Lock()
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return list(map(self._get, keys))
+
+    def _get(self, key: bytes) -> bytes | None:
+        try:
+            return self._snapshot[key]  # pyright: ignore[reportReturnType]
+        except Exception as error:
+            if str(error) == _NO_KEY:
+                return None
+            raise OSError(f"RocksDB: {error}") from error
+
+    def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
+        after = low
+        while True:
+            with self._lock:
+                found, after = self._read(after, high, chunk)
+            if found:
+                yield found
+            if not after:
+                return
+
+    def _read(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
+        """At most `chunk` values from `low` on, and the key behind them: empty if there is none."""
+        cursor, found = self._cursor, []
+        cursor.seek(low)
+        while cursor.valid():
+            key = cursor.key()
+            if key >= high:  # pyright: ignore[reportOperatorIssue]
+                break
+            if len(found) == chunk:
+                return found, key  # pyright: ignore[reportReturnType]
+            found.append(cursor.value())
+            cursor.next()
+        _check(cursor)
+        return found, b""
+
+    def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
+        with self._lock:
+            return [self._continuation(prefix) for prefix in prefixes]
+
+    def _continuation(self, prefix: bytes) -> list[bytes]:
+        cursor, rest = self._cursor, []
+        cursor.seek(prefix)
+        while cursor.valid():
+            key = cursor.key()
+            if not key.startswith(prefix):  # pyright: ignore[reportAttributeAccessIssue]
+                break
+            rest.append(key[len(prefix) :])  # pyright: ignore[reportIndexIssue]
+            cursor.next()
+        _check(cursor)
+        return rest
+
+
+def _check(cursor: RdictIter) -> None:
+    """An iterator that met an error says that it has ended."""
+    try:
+        cursor.status()
+    except Exception as error:
+        raise OSError(f"RocksDB: {error}") from error
 
 
 def _options() -> Options:

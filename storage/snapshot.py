@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from .absent import Absent
+from .coldview import ColdView, cold_parts, scan_incomplete
 from .tablespec import Int64Array, Positions, TableSpec
 from .versions import FrozenRows
 
@@ -14,55 +16,77 @@ from .versions import FrozenRows
 class TableSnapshot:
     """Immutable; may be read in any thread, without locks, while the table is being written.
 
-    Holding one keeps the memory of the rows it shows.
+    Holding one keeps the memory of the rows it shows. Of an incomplete table it has only the rows that are in
+    memory, and fetches others from the store (`coldview.py`).
     """
 
-    __slots__ = ("_rows", "epoch", "spec")
+    __slots__ = ("_absent", "_cold", "_rows", "epoch", "spec")
 
-    def __init__(self, spec: TableSpec, epoch: int, rows: FrozenRows) -> None:
+    def __init__(self, spec: TableSpec, epoch: int, rows: FrozenRows, absent: Absent | None = None) -> None:
         self.spec = spec
         self.epoch = epoch
         self._rows = rows
+        self._absent = absent
+        self._cold = None if absent is None else ColdView(rows, absent)
 
     def __len__(self) -> int:
         """Rows (of a bag: distinct rows)."""
-        return self._rows.live
+        return self._rows.live + (0 if self._absent is None else self._absent.count)
 
     def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
         """All rows (all columns, or those asked for) and their weights."""
+        if self._absent is not None:
+            return scan_incomplete(self._rows, self._absent, columns)
         return self._rows.scan(columns)
+
+    def parts(self) -> Iterator[tuple[list[pa.Array], Int64Array]]:
+        """What `scan` gives, in parts: of an incomplete table never all rows at once."""
+        yield self._rows.scan()
+        if self._absent is not None:
+            for rows in cold_parts(self._rows, self._absent.cold.batches()):
+                yield rows.columns, rows.weights
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
         """Position of the row with each key, −1 where there is none. See `StateTable.lookup`."""
+        if self._cold is not None:
+            return self._cold.lookup(keys, length)
         return self._rows.lookup(keys, length)
 
     def matches(
         self, index: int, keys: Sequence[pa.Array], null_equal: bool = False, length: int | None = None
     ) -> tuple[Int64Array, Positions]:
         """(probe row, position) of all rows found by secondary index `index`. See `StateTable.matches`."""
+        if self._cold is not None:
+            return self._cold.matches(index, keys, null_equal, length)
         return self._rows.matches(index, keys, null_equal, length)
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
         """The rows at `positions`; NULLs where it is −1."""
+        if self._cold is not None:
+            return self._cold.take(positions, columns)
         return self._rows.take(positions, columns)
 
     def weights(self, positions: Positions) -> Int64Array:
         """How often each row is there, 0 where the position is −1."""
+        if self._cold is not None:
+            return self._cold.weights(positions)
         return self._rows.weights(positions)
 
     @property
     def limit(self) -> int:
         """Every row's position is below."""
-        return self._rows.limit
+        return self._rows.limit if self._cold is None else self._cold.limit()
 
     def positions(self, start: int, stop: int) -> Positions:
         """Positions of the rows from `start` up to `stop`, ascending."""
+        if self._cold is not None:
+            return self._cold.positions(start, stop)
         rows = self._rows
         return start + np.flatnonzero(rows.died[start : min(stop, rows.limit)] > rows.as_of)
 
     def at(self, epoch: int) -> TableSnapshot:
         """The same rows as of a later epoch that did not touch them."""
-        return TableSnapshot(self.spec, epoch, self._rows)
+        return TableSnapshot(self.spec, epoch, self._rows, self._absent)
 
     @property
     def nbytes(self) -> int:

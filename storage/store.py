@@ -1,7 +1,7 @@
 """`Store`: ordered bytes, written in atomic batches. A cache of the changelog (I1).
 
     0000                        what the store says of itself (`mirror.py`)
-    number, vnode, key bytes    one row of table `number` (4 bytes, from 1, big-endian)
+    number, vnode, key bytes    one row of table `number` (4 bytes, from 1, big-endian; `storedrows.py`)
 
 A store needs no log of its own: after a crash it holds some prefix of the batches written, at least those
 before the last `flush`, and never a part of a batch.
@@ -31,6 +31,20 @@ class StoreBatch:
         self.values.append(value)
 
 
+class StoreSnapshot(Protocol):
+    """The store as it was at one moment. From any thread, as long as the store is not closed."""
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
+
+    def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
+        """As `Store.values`."""
+        ...
+
+    def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
+        """Of each prefix, what follows it in the keys that begin with it, ascending."""
+        ...
+
+
 class Store(Protocol):
     """Readable from any thread, also beside the one thread that writes."""
 
@@ -46,6 +60,8 @@ class Store(Protocol):
     def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
         """The same with keys, for small ranges."""
         ...
+
+    def snapshot(self) -> StoreSnapshot: ...
 
     def write(self, batch: StoreBatch) -> None:
         """Applies the batch as a whole. Raises OSError."""

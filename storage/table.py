@@ -11,8 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from .absent import Absent
 from .apply import apply_delta
 from .change import Change
+from .changelog import Rows
+from .cold import ColdRows
+from .coldview import admit, scan_incomplete
 from .errors import InternalError
 from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
@@ -34,20 +38,25 @@ class StateTable:
     """Rows found by primary key and by secondary indexes, written between `begin` and `commit`.
 
     All reading methods show the current state, this epoch's writes included. Positions are valid until
-    the end of the epoch.
+    the end of the epoch. A table that does not fit in memory is *incomplete* (`absent.py`): it fetches rows
+    from the store when they are looked up or written, and lets them go again (`evict`).
     """
 
     def __init__(self, name: str, spec: TableSpec) -> None:
         self.name = name
         self.spec = spec
         self._rows = GrowingRows(spec, base=-1)
+        self._absent: Absent | None = None
+        self._marked: int | None = None
         self._epoch: int | None = None
         self._committed = 0
         self._start = 0
         self._live = 0
         self._ended: list[Positions] = []
         self._deleted: list[Positions] = []
-        self._before: GrowingRows | None = None
+        self._before: tuple[GrowingRows, Absent | None] | None = None
+        self._admitted: list[tuple[int, int, Entries]] = []
+        """Rows fetched from the store after the open epoch had written: first, end, and their entries."""
         self._noted: TableChange | None = None
         """What `change` found, until the next write."""
         self._horizon = 0
@@ -58,6 +67,16 @@ class StateTable:
 
     def __len__(self) -> int:
         """Live rows (of a bag: distinct rows)."""
+        return self._rows.live + (0 if self._absent is None else self._absent.count)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are in memory."""
+        return self._absent is None
+
+    @property
+    def resident(self) -> int:
+        """Live rows in memory."""
         return self._rows.live
 
     @property
@@ -78,6 +97,8 @@ class StateTable:
         `keys` are arrays for the key columns, in their order (of a bag: for all columns). `length` is
         the number of probes of a table with key `()`, 1 unless given.
         """
+        if self._absent is not None:
+            self._fetch(self._absent, keys, length)
         return self._rows.lookup(keys, length)
 
     def matches(
@@ -87,6 +108,9 @@ class StateTable:
 
         Ascending by probe, then by position. A NULL in `keys` matches nothing unless `null_equal`.
         """
+        if self._absent is not None:
+            found = self._absent.missing_matches(self._rows, index, keys, null_equal, _count(keys, length))
+            self._admit(self._absent, found)
         return self._rows.matches_pruned(index, keys, null_equal, length, self._horizon)
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
@@ -100,8 +124,10 @@ class StateTable:
     def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
         """All live rows (all columns, or those asked for) and their weights.
 
-        They are not copied unless some row version has ended.
+        They are not copied unless some row version has ended, or some are in the store only.
         """
+        if self._absent is not None:
+            return scan_incomplete(self._rows, self._absent, columns)
         return self._rows.scan(columns)
 
     def snapshot(self) -> TableSnapshot:
@@ -125,7 +151,7 @@ class StateTable:
     def renumber(self, epoch: int) -> None:
         """Counts epochs anew from the one before `epoch`, none being open. Positions change."""
         assert self._epoch is None
-        self._rows = self._rows.compacted(epoch - 1)
+        self._compact(epoch)
 
     @property
     def ages_from(self) -> int:
@@ -142,6 +168,8 @@ class StateTable:
         if not count:
             return _NOWHERE
         self._now()
+        if self._absent is not None:
+            self._fetch(self._absent, [columns[i] for i in self.spec.key_columns], count)
         return self.upsert_entered(columns, weights, self._rows.enter(columns, count))
 
     def enter(self, keys: Sequence[pa.Array], length: int) -> tuple[Entries, Positions]:
@@ -151,6 +179,8 @@ class StateTable:
         searched once.
         """
         self._now()
+        if self._absent is not None:
+            self._fetch(self._absent, keys, length)
         rows = self._rows
         entries = rows.primary.enter(encode_keys(keys, self.spec.key_types, length))
         return entries, rows.primary.latest(entries, rows.died, rows.limit, NOW)
@@ -185,11 +215,11 @@ class StateTable:
         """Ends all rows at once."""
         self._now()
         if self._before is None:
-            self._rows.roll_back(self._start, self._live, self._ended)
-            self._before = self._rows
-        self._rows = GrowingRows(self.spec, self._rows.base)
+            self._undo_rows()
+            self._before = self._rows, self._absent
+        self._rows, self._absent = GrowingRows(self.spec, self._rows.base), None
         self._start = self._live = 0
-        self._ended, self._deleted = [], []
+        self._ended, self._deleted, self._admitted = [], [], []
 
     def apply(self, columns: Sequence[pa.Array], weights: Int64Array, exact: bool = False) -> Change:
         """Integrates a delta: rows come (positive weight) and go (negative weight), in any order.
@@ -201,6 +231,8 @@ class StateTable:
         back.
         """
         self._now()
+        if self._absent is not None:
+            self._fetch(self._absent, [columns[i] for i in self.spec.key_columns], len(weights))
         return apply_delta(self, self._rows, columns, weights, exact)
 
     def _now(self) -> int:
@@ -209,6 +241,67 @@ class StateTable:
         assert self._epoch is not None, f"{self.name}: no epoch is open"
         self._noted = None
         return self._epoch - self._rows.base
+
+    # -- rows in the store
+
+    def mark(self) -> None:
+        """Between epochs, when a checkpoint begins: what is committed is what `evict` may let go.
+
+        From now on keys that go are remembered: the store will still have them.
+        """
+        self._rows.clean = self._rows.limit
+        self._marked = self._committed
+
+    def unmark(self) -> None:
+        """Nothing will be let go after all."""
+        self._marked = None
+
+    def evict(self, cold: ColdRows, bytes_max: int | None = None) -> None:
+        """Between epochs: `cold` is this table as of the last `mark`, and is read from now on.
+
+        Rows older than that are let go, the oldest first, until what is left takes at most `bytes_max`
+        bytes; without it none are. Has no effect on a complete table unless it lets rows go.
+        """
+        assert self._epoch is None
+        rows, absent = self._rows, self._absent
+        self._marked = None
+        if bytes_max is None:
+            self._absent = None if absent is None else absent.rebased(cold)
+            return
+        left, gone = rows.evicted(self._committed - 1, cold.epoch, bytes_max)
+        if not gone and absent is None:
+            return
+        self._rows, self._absent = left, Absent(cold, gone + (0 if absent is None else absent.count))
+        self._publish(self._committed)
+
+    def open_cold(self, cold: ColdRows, count: int) -> None:
+        """Instead of `restore`: the table is the `count` rows of `cold`, none of them in memory."""
+        assert self._epoch is None and not self._rows.limit
+        self._rows, self._absent = GrowingRows(self.spec, cold.epoch - 1), Absent(cold, count)
+        self._committed = cold.epoch
+        self._publish(cold.epoch)
+
+    @property
+    def _stored(self) -> int | None:
+        """The epoch as of which the store is asked, or soon will be, about keys that are not in memory."""
+        return self._marked if self._absent is None else self._absent.cold.epoch
+
+    def _fetch(self, absent: Absent, keys: Sequence[pa.Array], length: int | None) -> None:
+        """Brings the rows with these keys into memory."""
+        self._admit(absent, absent.missing(self._rows, keys, _count(keys, length)))
+
+    def _admit(self, absent: Absent, found: Rows | None) -> None:
+        if found is None:
+            return
+        rows, first = self._rows, self._rows.limit
+        written = self._epoch is not None and first > self._start
+        entries = admit(rows, found, undoable=written)
+        absent.count -= len(found)
+        self._live += len(found)
+        if written:
+            self._admitted.append((first, rows.limit, entries))
+        else:
+            self._start = rows.limit
 
     # -- the end of an epoch
 
@@ -234,18 +327,18 @@ class StateTable:
             self._published = self._published.at(epoch)
             return change
         self._forget()
-        if rows.limit - rows.live > max(rows.live, DEAD_ROWS_MIN):
-            rows = self._rows = rows.compacted(epoch - 1)
-        self._publish(rows, epoch)
+        if rows.limit - rows.live - rows.remembered > max(rows.live, DEAD_ROWS_MIN):
+            self._compact(epoch)
+        self._publish(epoch)
         return change
 
     def rollback(self) -> None:
         """Undoes the epoch: all is as if it had not begun."""
         assert self._epoch is not None, f"{self.name}: no epoch is open"
         if self._before is not None:
-            self._rows = self._before
+            self._rows, self._absent = self._before
         elif self._rows.limit > self._start or self._ended:
-            self._rows.roll_back(self._start, self._live, self._ended)
+            self._undo_rows()
         self._epoch = None
         self._forget()
 
@@ -266,10 +359,21 @@ class StateTable:
             raise InternalError(f'table "{self.name}": a key occurs twice among restored rows')
         rows.forget_undo()
         self._committed = epoch
-        self._publish(rows, epoch)
+        self._publish(epoch)
 
-    def _publish(self, rows: GrowingRows, epoch: int) -> None:
-        self._published = TableSnapshot(self.spec, epoch, rows.freeze(epoch - rows.base))
+    def _compact(self, epoch: int) -> None:
+        self._rows = self._rows.compacted(epoch - 1, self._stored)
+        if self._absent is not None:
+            self._absent.renumbered()
+
+    def _publish(self, epoch: int) -> None:
+        rows = self._rows
+        absent = None if self._absent is None else self._absent.copy()
+        self._published = TableSnapshot(self.spec, epoch, rows.freeze(epoch - rows.base), absent)
+
+    def _undo_rows(self) -> None:
+        admitted = [(first, stop) for first, stop, _ in self._admitted]
+        self._rows.roll_back(self._start, self._live, self._ended, admitted)
 
     def _forget(self) -> None:
         self._rows.forget_undo()
@@ -278,6 +382,8 @@ class StateTable:
             self._ended = []
         if self._deleted:
             self._deleted = []
+        if self._admitted:
+            self._admitted = []
 
     def _change(self, epoch: int) -> TableChange:
         rows, start = self._rows, self._start
@@ -294,6 +400,8 @@ class StateTable:
 
     def _arrived(self, rows: GrowingRows, start: int) -> tuple[list[pa.Array], Int64Array]:
         alive = rows.died[start : rows.limit] == ALIVE
+        for first, stop, _ in self._admitted:
+            alive[first - start : stop - start] = False
         if alive.all():
             columns = [column.array(start, rows.limit) for column in rows.columns]
             counts = rows.counts
@@ -318,8 +426,16 @@ class StateTable:
         now_there = rows.primary.latest(entries, rows.died, rows.limit, NOW) >= 0
         before = rows.primary.latest(entries, rows.died, start, _ANY)
         there_before = (before >= 0) & (rows.died[before] >= self._now())
+        for _, _, admitted in self._admitted:
+            there_before |= np.isin(entries, admitted)
         return positions[there_before & ~now_there]
 
     def _keys_at(self, positions: Positions) -> Keys:
         columns = self._rows.take(positions, self.spec.key_columns)
         return encode_keys(columns, self.spec.key_types, len(positions))
+
+
+def _count(keys: Sequence[pa.Array], length: int | None) -> int:
+    if keys:
+        return len(keys[0])
+    return 1 if length is None else length

@@ -128,15 +128,20 @@ FrozenRows = VersionedRows[ColumnView, IndexView]
 
 
 class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
-    """The writer's rows. `base` is the epoch that mark 0 stands for."""
+    """The writer's rows. `base` is the epoch that mark 0 stands for.
 
-    __slots__ = ("base", "readers")
+    `clean`: rows below were there when a checkpoint began (`StateTable.mark`). `remembered`: how many rows
+    were kept though dead, because the store may still have them.
+    """
+
+    __slots__ = ("base", "clean", "readers", "remembered")
 
     def __init__(self, spec: TableSpec, base: int) -> None:
         self.spec = spec
         self.key_types = spec.key_types
         self.index_types = tuple(spec.schema.select(places).types for places in spec.indexes)
         self.base = base
+        self.clean = self.remembered = 0
         self.readers: list[weakref.ref[FrozenRows]] = []
         self.columns = [growing_column(column.type.arrow) for column in spec.schema]
         self.counts = np.empty(CAPACITY_MIN, np.int64) if spec.bag else None
@@ -223,12 +228,40 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         views = (reader() for reader in self.readers)
         return min((view.as_of for view in views if view is not None), default=0)
 
-    def compacted(self, base: int) -> GrowingRows:
+    def compacted(self, base: int, stored: int | None = None) -> GrowingRows:
         """New rows holding only the live ones, in the same order. Readers keep the old ones.
 
-        There is room for as many versions again, which is when the next compaction is due.
+        There is room for as many versions again, which is when the next compaction is due. With `stored`,
+        the epoch as of which a store is asked about keys that are not here, the last version of every key
+        that ended since is kept, dead.
         """
-        positions = self.visible()
+        return self._moved(base, self.visible(), self._ended_since(stored))
+
+    def evicted(self, base: int, stored: int, bytes_max: int) -> tuple[GrowingRows, int]:
+        """`compacted`, and without the oldest clean rows if all would take more than `bytes_max` bytes.
+
+        Returns the rows that are left and how many live ones are not.
+        """
+        live, dead = self.visible(), self._ended_since(stored)
+        fitting = bytes_max * self.limit // max(self.nbytes, 1)
+        clean = int(np.searchsorted(live, self.clean))
+        gone = min(clean, max(0, len(live) + len(dead) - fitting))
+        return self._moved(base, live[gone:], dead), gone
+
+    def _ended_since(self, stored: int | None) -> Positions:
+        """The last versions of keys that ended after the epoch `stored`, and did not come back."""
+        if stored is None:
+            return np.empty(0, np.int64)
+        newest = self.primary.head[: self.primary.count]
+        newest = newest[newest >= 0].astype(np.int64)
+        marks = self.died[newest]
+        # Mark 0 is that of rows kept dead by the last compaction, which was no earlier than epoch base + 1.
+        epochs = np.maximum(marks.astype(np.int64), 1) + self.base
+        return newest[(marks != ALIVE) & (epochs > stored)]
+
+    def _moved(self, base: int, live: Positions, dead: Positions) -> GrowingRows:
+        """New rows: those at `live`, and those at `dead` without life."""
+        positions = np.sort(np.concatenate([live, dead])) if len(dead) else live
         count = len(positions)
         capacity = max(2 * count, CAPACITY_MIN)
         moved = np.full(self.limit, -1, np.int32)
@@ -237,21 +270,28 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         new.columns = [column.compacted(positions, capacity) for column in self.columns]
         new.died = np.empty(capacity, np.uint32)
         new.died[:count] = ALIVE
+        new.died[moved[dead]] = 0
         if self.counts is not None:
             new.counts = np.empty(capacity, np.int64)
             new.counts[:count] = self.counts[positions]
-        new.limit = new.live = count
+        new.limit, new.live, new.remembered = count, len(live), len(dead)
+        new.clean = int(np.searchsorted(positions, self.clean))
         new.primary = self.primary.compacted(moved, count, capacity, single=True)
         new.secondary = [index.compacted(moved, count, capacity, single=False) for index in self.secondary]
         return new
 
-    def roll_back(self, start: int, live: int, ended: Sequence[Positions]) -> None:
-        """Undoes an epoch: rows from `start` on are dead to all, rows it ended live again."""
+    def roll_back(
+        self, start: int, live: int, ended: Sequence[Positions], kept: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """Undoes an epoch: rows from `start` on are dead to all, but for `kept`; rows it ended live again."""
+        starts = [first for first, _ in kept]
         for index in (self.primary, *self.secondary):
-            index.roll_back()
+            index.roll_back(starts)
         for positions in ended:
             self.died[positions] = ALIVE
         self.died[start : self.limit] = 0
+        for first, stop in kept:
+            self.died[first:stop] = ALIVE
         self.live = live
 
     def forget_undo(self) -> None:

@@ -1,0 +1,98 @@
+"""`MemoryBudget`: how much memory tables may take, and which of them give some back.
+
+The budget is for the whole process. What the process takes beside its tables (the interpreter and its
+libraries, blocks of the store, an epoch's batches, copies while tables grow) is measured, not assumed: the
+tables' share is what has been left over so far, and is divided so that small tables stay whole.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLES_SHARE = 0.6
+"""Of what is left beside the fixed part. The rest is for copies: growing and compacting makes some."""
+
+EVICT_TO = 0.6
+"""What tables may keep of their share when it is exceeded: evicting copies what is left, so not too often."""
+
+URGENT = 1.2
+"""Times the share at which writing waits for an eviction."""
+
+SHARE_MIN = 8 << 20
+"""Bytes of tables that are always allowed."""
+
+SMALL_TABLE_BYTES = 1 << 16
+"""Tables below are not worth evicting."""
+
+MACHINE_SHARE = 0.6
+"""The budget unless one is given: this much of the machine's memory, or of the container's."""
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+@dataclass(slots=True)
+class MemoryBudget:
+    """`bytes_max` for the process; `fixed` is the most it took beside its tables when it was idle."""
+
+    bytes_max: int
+    fixed: int = 0
+
+    @property
+    def share(self) -> int:
+        """Bytes that tables may take together."""
+        return max(SHARE_MIN, int((self.bytes_max - self.fixed) * TABLES_SHARE))
+
+    def over(self, tables: int, resident: int) -> bool:
+        """Whether tables that take `tables` bytes of `resident` must give some back."""
+        if tables > self.share:
+            return True
+        return resident > self.bytes_max and tables > max(SHARE_MIN, self.share // 2)
+
+    def urgent(self, tables: int) -> bool:
+        """Whether nothing more may be written before."""
+        return tables > self.share * URGENT
+
+    def goals(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """How many bytes each of the tables to be evicted may keep; the others may keep all.
+
+        The largest are cut to the same size (max-min fairness).
+        """
+        left = int(min(self.share, sum(sizes.values())) * EVICT_TO)
+        ascending = sorted(sizes, key=lambda name: sizes[name])
+        for place, name in enumerate(ascending):
+            level = left // (len(ascending) - place)
+            if sizes[name] > max(level, SMALL_TABLE_BYTES):
+                return dict.fromkeys(ascending[place:], level)
+            left = max(0, left - sizes[name])
+        return {}
+
+
+def resident_bytes() -> int:
+    """The resident set of this process."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        # No procfs: the peak is the nearest there is, in bytes on macOS, in KiB elsewhere.
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak << 10
+
+
+def machine_bytes() -> int:
+    """Memory that this process may use: the machine's, or less if its control group says so."""
+    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(name).read_text()))
+        except (OSError, ValueError):
+            continue
+    return total
+
+
+def default_bytes() -> int:
+    """The budget of a server that was given none."""
+    return int(machine_bytes() * MACHINE_SHARE)

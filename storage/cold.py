@@ -1,0 +1,58 @@
+"""`ColdRows`: the rows of one table in the store, as of one epoch.
+
+A table that does not fit in memory holds some of its rows and knows what became of every key it wrote since
+that epoch; about all other keys it asks here (DESIGN section 4, "read through").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .changelog import Rows, StoredSpec
+from .keycode import Keys
+from .store import StoreSnapshot
+from .storedrows import StoredCode, index_prefixes, store_keys, table_range
+from .tablespec import Positions
+
+BATCH_ROWS = 1 << 15
+"""Rows decoded at a time when all of them are read."""
+
+
+class ColdRows:
+    """Immutable; may be read in any thread.
+
+    `epoch`: what was committed up to there is in it, nothing later is.
+    """
+
+    __slots__ = ("_code", "_indexes", "_snapshot", "_spec", "epoch")
+
+    def __init__(self, epoch: int, spec: StoredSpec, indexes: Sequence[int], snapshot: StoreSnapshot) -> None:
+        """`indexes`: for each secondary index of the table, which of the store's it is."""
+        self.epoch = epoch
+        self._spec = spec
+        self._code = StoredCode(spec)
+        self._indexes = tuple(indexes)
+        self._snapshot = snapshot
+
+    def find(self, keys: Keys) -> tuple[Positions, Rows]:
+        """(which of the distinct `keys` have a row, those rows)."""
+        values = self._snapshot.get_many(store_keys(self._spec, keys))
+        places = [i for i, value in enumerate(values) if value is not None]
+        rows = self._code.decode([value for value in values if value is not None])
+        return np.array(places, np.int64), rows
+
+    def matches(self, index: int, keys: Keys) -> tuple[Positions, Rows]:
+        """(probe, row) for each row that secondary index `index` finds by one of the distinct `keys`."""
+        prefixes = index_prefixes(self._spec, self._indexes[index], keys)
+        found = self._snapshot.continuations(prefixes)
+        number = self._spec.number.to_bytes(4, "big")
+        values = self._snapshot.get_many([number + rest for rests in found for rest in rests])
+        probes = np.repeat(np.arange(len(found)), [len(rests) for rests in found])
+        return probes, self._code.decode([value for value in values if value is not None])
+
+    def batches(self) -> Iterator[Rows]:
+        """All rows, in the order of the store."""
+        for values in self._snapshot.values(*table_range(self._spec.number), BATCH_ROWS):
+            yield self._code.decode(values)

@@ -1,0 +1,140 @@
+"""An incomplete StateTable against a plain dict: rows come from the store when asked for, and go again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from millpond.storage import table as table_module
+from millpond.storage.changelog import Rows, StoredSpec
+from millpond.storage.log import Position
+from millpond.storage.memory import MemoryStore
+from millpond.storage.mirror import Mirror
+from millpond.storage.replay import NetChange, Stretch
+from millpond.storage.rocks import RocksStore
+from millpond.storage.store import Store
+from millpond.storage.table import StateTable, TableSnapshot
+from millpond.storage.tablespec import TableChange, TableSpec
+
+from .test_table import SPECS, Model, apply, check, check_commit, content, delete, truncate, upsert
+
+
+class Checkpoints:
+    """A mirror that is brought up to date from a table's changes, some epochs late, as a checkpoint is."""
+
+    def __init__(self, store: Store, spec: TableSpec) -> None:
+        self.mirror = Mirror(store, b"log")
+        self.spec = StoredSpec(1, spec.schema, spec.key)
+        self.indexes = spec.indexes
+        self.pending: list[TableChange] = []
+        self.marked: int | None = None
+
+    def begin(self, table: StateTable) -> None:
+        table.mark()
+        self.marked = table.epoch
+
+    def end(self, table: StateTable, bytes_max: int | None) -> None:
+        """The store reaches the epoch of `begin`; then rows are let go."""
+        assert self.marked is not None
+        for change in [change for change in self.pending if change.epoch <= self.marked]:
+            rows = [Rows(change.columns, change.weights)] if len(change.weights) else []
+            net = NetChange(self.spec, change.truncated, rows, change.deleted, change.deleted_count)
+            self._apply(change.epoch, {"t": net})
+        self.pending = [change for change in self.pending if change.epoch > self.marked]
+        self._apply(self.marked, {})
+        self.mirror.index(self.spec, self.indexes)
+        self.mirror.note_sizes({1: (len(table), table.nbytes)})
+        table.evict(self.mirror.cold(self.spec, self.indexes, self.mirror.snapshot()), bytes_max)
+        self.marked = None
+
+    def _apply(self, epoch: int, changes: dict[str, NetChange]) -> None:
+        self.mirror.apply(Stretch(Position(0, 0, epoch), b"", False, [], {"t": self.spec}, changes))
+
+
+def run(spec: TableSpec, store: Store, rng: random.Random, epochs: int) -> int:
+    """Random epochs, checkpoints and evictions. Returns how often the table was incomplete."""
+    table, model, checkpoints = StateTable("t", spec), Model(spec), Checkpoints(store, spec)
+    held: list[tuple[TableSnapshot, Model]] = []
+    incomplete = 0
+    for epoch in range(1, epochs):
+        before = model.copy()
+        table.begin(epoch)
+        for _ in range(rng.choice([0, 1, 2, 5])):
+            rng.choice([upsert, upsert, delete, apply, apply, truncate])(table, model, rng)
+            if rng.random() < 0.2:
+                check(table, model, rng)
+        if rng.random() < 0.25:
+            table.rollback()
+            model = before.copy()
+            if rng.random() < 0.5:
+                check(table, model, rng)
+            table.begin(epoch)
+        change = table.commit()
+        check_commit(change, before, model)
+        checkpoints.pending.append(change)
+        held.append((table.snapshot(), model.copy()))
+        if checkpoints.marked is None:
+            if rng.random() < 0.4:
+                checkpoints.begin(table)
+        elif rng.random() < 0.5:
+            checkpoints.end(table, rng.choice([None, 0, 0, table.nbytes // 2]))
+            held.append((table.snapshot(), model.copy()))
+        incomplete += not table.complete
+        while len(held) > 5:
+            del held[rng.randrange(len(held))]
+        for old, then in held:
+            if rng.random() < 0.4:
+                check(old, then, rng)
+        if rng.random() < 0.3:
+            check(table, model, rng)
+    check(table, model, rng)
+    return incomplete
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("seed", range(4))
+def test_an_incomplete_table_agrees_with_a_dict(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 12)
+    assert run(SPECS[name], MemoryStore(), random.Random(seed), 60) > 10
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_it_does_over_rocksdb(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 12)
+    store = RocksStore(tmp_path / "state")
+    assert run(SPECS[name], store, random.Random(11), 40) > 5
+    store.close()
+
+
+def test_a_table_opened_cold_has_its_rows() -> None:
+    spec = SPECS["keyed"] if "keyed" in SPECS else next(iter(SPECS.values()))
+    rng = random.Random(3)
+    table, model = StateTable("t", spec), Model(spec)
+    checkpoints = Checkpoints(MemoryStore(), spec)
+    table.begin(1)
+    for _ in range(6):
+        upsert(table, model, rng)
+    checkpoints.pending.append(table.commit())
+    checkpoints.begin(table)
+    checkpoints.end(table, None)
+    assert table.complete
+    mirror = checkpoints.mirror
+    (rows, size) = mirror.sizes()[1]
+    assert (rows, size) == (len(model.rows), table.nbytes)
+    cold = StateTable("t", spec)
+    cold.open_cold(mirror.cold(checkpoints.spec, spec.indexes, mirror.snapshot()), rows)
+    check(cold.snapshot(), model, rng)
+    check(cold, model, rng)
+    cold.begin(2)
+    before = model.copy()
+    for _ in range(4):
+        rng.choice([upsert, delete, apply])(cold, model, rng)
+    check_commit(cold.commit(), before, model)
+    check(cold, model, rng)
+    snapshot = cold.snapshot()
+    places = snapshot.positions(0, snapshot.limit)
+    assert content(spec, (snapshot.take(places), snapshot.weights(places))) == model.content()
