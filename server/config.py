@@ -42,6 +42,7 @@ class Config:
     checkpoint_kb: int = _setting(256 << 10, "changelog between checkpoints, to be replayed")  # pyright: ignore[reportAssignmentType]
     segment_kb: int = _setting(64 << 10, "size of a file of the changelog")  # pyright: ignore[reportAssignmentType]
     compact_kb: int = _setting(64 << 10, "changelog that is kept, however few rows are left of it")  # pyright: ignore[reportAssignmentType]
+    memory: int = _setting(0, "MB for the whole process; 0: 60 % of the machine's or container's")  # pyright: ignore[reportAssignmentType]
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
     name: str = _setting("", "name among the servers on one log; HOST:PORT when empty")  # pyright: ignore[reportAssignmentType]
     lease_ms: int = _setting(1500, "silence of a primary after which a standby takes over")  # pyright: ignore[reportAssignmentType]

@@ -14,6 +14,7 @@ from ..runtime.engine import Engine, EngineLimits
 from ..runtime.recovery import recover
 from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
+from ..storage.budget import MemoryBudget, default_bytes, resident_bytes
 from ..storage.commit import Storage, StorageLimits
 from ..storage.errors import SerializationFailure
 from ..storage.fence import Fenced
@@ -256,4 +257,5 @@ def storage_limits(config: Config) -> StorageLimits:
         checkpoint_bytes=config.checkpoint_kb << 10,
         checkpoint_s=config.checkpoint_interval_s,
         compact_bytes=config.compact_kb << 10,
+        memory=MemoryBudget(config.memory << 20 or default_bytes(), fixed=resident_bytes()),
     )
