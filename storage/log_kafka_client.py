@@ -21,6 +21,7 @@ from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
+    Message,
     Producer,
     TopicCollection,
     TopicPartition,
@@ -54,7 +55,8 @@ _CONSUMER = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "error",
-    "fetch.wait.max.ms": 100,
+    "fetch.wait.max.ms": 50,
+    "fetch.error.backoff.ms": 20,
     "fetch.message.max.bytes": 8 << 20,
     "queued.max.messages.kbytes": 64 << 10,
 }
@@ -143,6 +145,12 @@ class KafkaTopics:
 def place(topic: str, offset: int = 0) -> TopicPartition:
     """The one partition of a topic."""
     return TopicPartition(topic, 0, offset)
+
+
+def take(consumer: Consumer, count: int, timeout_s: float) -> list[Message]:
+    """What has come, at most `count`; waits for the first only, where `consume` waits for the last."""
+    first = consumer.consume(1, timeout_s)
+    return first + consumer.consume(count - 1, 0) if first and count > 1 else first
 
 
 def reason(error: BaseException | KafkaError) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from .candidate import ASLEEP_SHARE
-from .log_kafka_client import KafkaTopics, TopicAdmin, place
+from .log_kafka_client import KafkaTopics, TopicAdmin, place, take
 from .log_kafka_watch import EpochsWatch
 from .presence import FORGOTTEN_S, PrimaryBeat, ReplicaBeat
 
@@ -110,7 +110,7 @@ class KafkaPresence:
             consumer.assign([place(self._topics.members, max(low, high - LOOK_BACK))])
             at, deadline = 0, time.monotonic() + ANSWER_S
             while at < high and high > low and time.monotonic() < deadline:
-                for message in consumer.consume(500, 0.1):
+                for message in take(consumer, 500, 0.1):
                     self._take(message)
                     at = (message.offset() or 0) + (message.error() is None)
         except BaseException:

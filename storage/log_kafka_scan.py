@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, LogTruncated, Position
-from .log_kafka_client import TOMBSTONE_S, UNCOMPACTED_S, BrokerAway, KafkaTopics, TopicAdmin, place
+from .log_kafka_client import TOMBSTONE_S, UNCOMPACTED_S, BrokerAway, KafkaTopics, TopicAdmin, place, take
 from .log_kafka_records import (
     COMMIT_KEY,
     EPOCH_KEY,
@@ -49,7 +49,7 @@ class TopicRead:
     """What was read of one topic: the net change of closed epochs up to the target, and what follows."""
 
     topic: str
-    offset: int = OFFSET_BEGINNING
+    offset: int = 0
     """Behind the last mark in `net`."""
     marked: int = 0
     """Epoch of the last mark read."""
@@ -146,7 +146,7 @@ class Scan:
         self._target, offset = until.epoch, commits[-1][1]
         touched = {number: commit.epoch for commit, _, _ in commits for number in commit.touched}
         if first:
-            self._consumer.incremental_assign([place(self.topics.stores, OFFSET_BEGINNING)])
+            self._consumer.incremental_assign([place(self.topics.stores)])
         changed: list[Frame] = []
         if first or REGISTRY in touched:
             self._finish([(self._registry, touched.get(REGISTRY, 0))])
@@ -193,7 +193,7 @@ class Scan:
 
     def _wait(self, until: float) -> bool:
         """Takes what there is; whether that was anything. Raises BrokerAway after `until`."""
-        messages = self._consumer.consume(BATCH, 0.1)
+        messages = take(self._consumer, BATCH, 0.1)
         if not messages and time.monotonic() > until:
             raise BrokerAway(f"kafka at {self.topics.bootstrap} does not answer")
         progress = False
@@ -221,6 +221,7 @@ class Scan:
         before = {name: entry.spec.number for name, entry in self._entries.items()}
         if first:
             before = {name: number for number, (name, _) in self._known.items()}
+        self._registry.settle(self._target)
         change_entries(self._entries, self._registry)
         numbers = {entry.spec.number for entry in self._entries.values()}
         frames = [Frame(n, FrameKind.DROPPED, b"") for n, number in before.items() if number not in numbers]
@@ -240,7 +241,7 @@ class Scan:
         check_topics(self.topics, entries)
         for entry in entries:
             number = entry.spec.number
-            _, offset = self._known.get(number, ("", OFFSET_BEGINNING))
+            _, offset = self._known.get(number, ("", 0))
             read = TopicRead(entry.topic, offset, certain=not self._base)
             self._reads[number] = self._by_topic[entry.topic] = read
             added.append(place(read.topic, offset))
@@ -295,10 +296,10 @@ def read_registry(topics: KafkaTopics) -> dict[str, StoreEntry]:
     """The stores there are in a log to which nobody else writes. Raises BrokerAway, LogDamaged."""
     consumer, read = topics.consumer(), TopicRead(topics.stores)
     try:
-        consumer.assign([place(topics.stores, OFFSET_BEGINNING)])
+        consumer.assign([place(topics.stores)])
         deadline = time.monotonic() + STALL_S
         while not read.certain:
-            messages = consumer.consume(BATCH, 0.1)
+            messages = take(consumer, BATCH, 0.1)
             if not messages and time.monotonic() > deadline:
                 raise BrokerAway(f"kafka at {topics.bootstrap} does not answer")
             take_messages(topics, read, messages, sys.maxsize)

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from .errors import StartupError
 from .log import Position
-from .log_kafka_client import BrokerAway, KafkaTopics, code, place, reason
+from .log_kafka_client import BrokerAway, KafkaTopics, code, place, reason, take
 from .log_kafka_records import CLAIM_KEY, COMMIT_KEY, LOG_KEY, Claim, Commit, Stamp
 
 LOOK_BACK = 400
@@ -93,7 +93,7 @@ class EpochsWatch:
         if high > low:
             self._go_to(consumer, low)
             while self.stamp is None and self._at < high:
-                self._take(consumer.consume(1, _left(deadline)), deadline)
+                self._take(take(consumer, 1, _left(deadline)), deadline)
         while self.commit is None and start > low:
             start, back = max(low, start - back), back * 16
             self._go_to(consumer, start)
@@ -110,7 +110,7 @@ class EpochsWatch:
 
     def _read_to(self, consumer: Consumer, high: int, deadline: float) -> None:
         while self._at < high:
-            self._take(consumer.consume(500, min(0.1, _left(deadline))), deadline)
+            self._take(take(consumer, 500, min(0.1, _left(deadline))), deadline)
 
     def _take(self, messages: list[Message], deadline: float) -> None:
         if not messages and time.monotonic() >= deadline:

@@ -1,4 +1,7 @@
-"""`ClusterProcesses`: a primary and standbys on one log, each a process of its own on a fixed port."""
+"""`ClusterProcesses`: a primary and standbys on one log, each a process of its own on a fixed port.
+
+The log is a folder, unless the options say --kafka.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ T = TypeVar("T")
 class Node(ServerProcess):
     """A server on a shared log. It can be started as the primary or as a standby."""
 
-    def __init__(self, folder: Path, name: str, log: Path, *options: str) -> None:
+    def __init__(self, folder: Path, name: str, log: Path | None, *options: str) -> None:
         super().__init__(folder / name, *options)
         self.name = name
         self.log = log
@@ -36,7 +39,9 @@ class Node(ServerProcess):
 
     def _launch(self) -> None:
         command = [sys.executable, "-m", "millpond.server", self.kind, "--data", str(self.data)]
-        command += ["--log", str(self.log), "--listen", f"127.0.0.1:{self.fixed_port}", "--name", self.name]
+        command += ["--listen", f"127.0.0.1:{self.fixed_port}", "--name", self.name]
+        if self.log is not None:
+            command += ["--log", str(self.log)]
         with self._errors.open("a") as errors:
             self._process = subprocess.Popen(
                 [*command, *self._options],
@@ -66,7 +71,8 @@ class ClusterProcesses:
 
     def __init__(self, folder: Path, names: str, *options: str) -> None:
         self.log = folder / "log"
-        self.nodes = {name: Node(folder, name, self.log, *options) for name in names}
+        log = None if "--kafka" in options else self.log
+        self.nodes = {name: Node(folder, name, log, *options) for name in names}
 
     def start(self) -> None:
         first, *others = self.nodes.values()
