@@ -272,9 +272,9 @@ class Engine:
 
     def _publish(self, epoch: Epoch) -> None:
         state = self.state
-        self.published = state.publish(
-            state.storage.epoch, epoch.context.now_us, self.published, epoch.touched
-        )
+        # What was evicted is published too, or the published snapshots would keep it in memory.
+        touched = {*epoch.touched, *state.storage.take_renewed()}
+        self.published = state.publish(state.storage.epoch, epoch.context.now_us, self.published, touched)
         for listener in self.listeners:
             listener(self.published)
         for sink in self._sinks.values():
