@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from .changelog import StoredSpec
 from .errors import ConnectionFailure, SqlError, StartupError
@@ -30,11 +30,9 @@ from .log import Frame, FrameKind, LogDamaged, LogEpoch, Position
 from .log_files import TAKEN_OVER
 from .log_kafka_client import (
     ANSWER_S,
-    FENCED_CODES,
     BrokerAway,
     KafkaTopics,
     TopicAdmin,
-    code,
     kafka_error,
     reason,
 )
@@ -85,6 +83,7 @@ class KafkaLog:
         self._fenced: Fenced | None = None
         self._unsettled = 0
         self._commit_offset = 0
+        self._refused: KafkaError | None = None
         self._frames: list[Frame] = []
         self._codes: dict[int, StoreCode] = {}
         self._open_producer(claimed=False)
@@ -232,7 +231,7 @@ class KafkaLog:
 
     def _told(self, error: BaseException, doing: str) -> SqlError:
         """What to say of a failure that left nothing in the log."""
-        if code(error) in FENCED_CODES and self._writer and self.fenced():
+        if isinstance(error, KafkaException) and self._writer and self.fenced():
             assert self._fenced is not None
             return self._fenced
         return kafka_error(self._topics, error, doing)
@@ -299,7 +298,8 @@ class KafkaLog:
         self._put(topics.epochs, [COMMIT_KEY], [commit.encode()], on_delivery=self._delivered)
         return set(touched)
 
-    def _delivered(self, error: object, message: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        self._refused = error
         self._commit_offset = message.offset() or 0
 
     def _produce_frame(self, entry: StoreEntry, frame: Frame) -> None:
@@ -335,17 +335,28 @@ class KafkaLog:
         while len(producer) >= before:
             if time.monotonic() > deadline:
                 raise BrokerAway(f"kafka at {self._topics.bootstrap} takes no records")
-            _ = poll(0.02)
+            _ = _serve(poll, 0.02)
 
     def _flush(self) -> None:
         """Waits until the broker has all records; gives up when their number does not go down."""
         producer = self._require()
         left, deadline = len(producer), time.monotonic() + COMMIT_S
-        while (now := producer.flush(0.5)) > 0:
+        while (now := _serve(producer.flush, 0.5)) > 0:
             if now < left:
                 left, deadline = now, time.monotonic() + COMMIT_S
             elif time.monotonic() > deadline:
                 raise BrokerAway(f"kafka at {self._topics.bootstrap} does not answer")
+        if self._refused is not None:
+            raise KafkaException(self._refused)
+
+
+def _serve(serve: Callable[[float], int], timeout_s: float) -> int:
+    """`serve(timeout_s)`, which runs callbacks. Raises KafkaException."""
+    try:
+        return serve(timeout_s)
+    except SystemError as error:
+        # A fatal error is raised by the client and then runs into the callback that comes next.
+        raise error.__cause__ or error from None
 
 
 def _purge(producer: Producer) -> None:

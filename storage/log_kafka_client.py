@@ -60,13 +60,12 @@ _CONSUMER = {
     "fetch.message.max.bytes": 8 << 20,
     "queued.max.messages.kbytes": 64 << 10,
 }
-_PRODUCER = {
+_PRODUCER: dict[str, Any] = {
     "linger.ms": 0,
     "queue.buffering.max.messages": 500_000,
     "message.max.bytes": RECORD_BYTES_MAX,
     "transaction.timeout.ms": 300_000,
 }
-FENCED_CODES = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 _SILENT = logging.getLogger("millpond.kafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
