@@ -164,6 +164,10 @@ class Backend(Protocol):
         """
         ...
 
+    def resume(self) -> None:
+        """The client asks for more rows of a result it was given a part of: time counts from now."""
+        ...
+
     def fail(self) -> None:
         """An error was answered: fails an open transaction block, drops what an implicit one had written.
 

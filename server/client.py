@@ -164,14 +164,17 @@ class Client:
         if self.failed and not isinstance(statement, ENDS_TRANSACTION):
             raise InFailedTransaction(ABORTED)
         self._begin_time()
-        if self._cancel.is_set():
-            self._cancel.clear()
-        timeout = self.settings.timeout_ms()
-        self._deadline = time.monotonic() + timeout / 1000 if timeout else 0.0
+        self.resume()
         executor = EXECUTORS.get(type(statement))
         if executor is None:
             raise unsupported(statement)
         return executor(self, prepared, values, alone)
+
+    def resume(self) -> None:
+        if self._cancel.is_set():
+            self._cancel.clear()
+        timeout = self.settings.timeout_ms()
+        self._deadline = time.monotonic() + timeout / 1000 if timeout else 0.0
 
     def fail(self) -> None:
         self.failed = self.in_block

@@ -27,6 +27,7 @@ from ..sql.parameters import ParameterTypes
 from ..storage.textform import TextSettings
 from ..storage.types import TEXT, Type
 from .backend import ResultColumn
+from .cost import may_last
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class QueryPlan:
     columns: tuple[ResultColumn, ...]
     parameter_types: tuple[Type, ...]
     point: PointRead | None
+    lasting: bool
+    """Whether it may take long however few rows it reads (`cost.may_last`)."""
 
     def bound(self, values: Sequence[pa.Array]) -> Node:
         """The plan with its parameters' values in place."""
@@ -92,7 +95,7 @@ def plan_query(
     )
     node = optimize(query.node, catalog)
     types = parameters.types()
-    return QueryPlan(query, node, result_columns(query), types, point_read(node))
+    return QueryPlan(query, node, result_columns(query), types, point_read(node), may_last(node))
 
 
 def plan_write(

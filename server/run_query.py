@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from ..operators.dataflow import run
+from ..operators.batch import poll
 from ..operators.evaluate import evaluate
 from ..operators.expr import Cast, Expr, Parameter
-from ..operators.node import Node, walk
+from ..operators.flow import flow
+from ..operators.node import EpochContext, Node, walk
 from ..operators.scan import Scan
-from ..operators.zset import ZSet
+from ..operators.zset import ZSet, concat
 from ..runtime.published import Published
 from ..runtime.reader import SnapshotReader
 from ..sql import statements as st
@@ -25,6 +27,7 @@ from .client import Client, PreparedStatement, executes
 from .cost import INLINE_ROWS_MAX, cost
 from .plans import PointRead, QueryPlan
 from .portal import BoundValues
+from .streaming import Streamed, begun
 
 BATCH_ROWS = 16_384
 FEW_ROWS = 64
@@ -50,11 +53,19 @@ def run_select(
     refuse_stalled(node, reader)
 
     def answer() -> Result:
-        result = result_of(run(node, reader, read.context), plan.columns)
+        pieces = flow(node, reader, read.context)
+        first, whole = begun(pieces)
+        if whole:
+            rows = first[0] if len(first) == 1 else concat(node.schema, first)
+            result = result_of(rows, plan.columns, read.context)
+        else:
+            result = streamed(chain(first, pieces), plan.columns, client, read.context)
         result.parameters.update(client.take_changed())
         return result
 
-    return answer() if cost(node, reader) <= INLINE_ROWS_MAX else client.database.readers.submit(answer)
+    if not plan.lasting and cost(node, reader) <= INLINE_ROWS_MAX:
+        return answer()
+    return client.database.readers.submit(answer)
 
 
 def current_plan(client: Client, prepared: PreparedStatement) -> QueryPlan:
@@ -118,11 +129,26 @@ def stalled(published: Published, catalog: Catalog, relation: str) -> ObjectNotR
     )
 
 
-def result_of(rows: ZSet, columns: Sequence[ResultColumn]) -> Result:
-    """A statement's result of these rows, in pieces."""
+def result_of(rows: ZSet, columns: Sequence[ResultColumn], context: EpochContext) -> Result:
+    """A statement's result of these rows, in pieces; `context` is polled before each."""
     expanded = expand(rows)
     few = expanded[0] if expanded[0] and expanded[1] <= FEW_ROWS else None
-    return Result("SELECT {rows}", tuple(columns), batches(expanded), few=few)
+    return Result("SELECT {rows}", tuple(columns), polled(batches(expanded), context), few=few)
+
+
+def streamed(
+    pieces: Iterator[ZSet], columns: Sequence[ResultColumn], client: Client, context: EpochContext
+) -> Result:
+    """The result of rows of which most are still to be made."""
+    submit = client.database.readers.submit
+    rows = Streamed(pieces, lambda piece: polled(batches(expand(piece)), context), submit)
+    return Result("SELECT {rows}", tuple(columns), rows)
+
+
+def polled(pieces: Iterator[Columns], context: EpochContext) -> Iterator[Columns]:
+    for piece in pieces:
+        poll(context)
+        yield piece
 
 
 def expand(rows: ZSet) -> tuple[Columns, int]:

@@ -203,6 +203,7 @@ class Session:
         assert result is not None
         if result.columns is None or result.copy is not None:
             raise ObjectNotReady(f'portal "{name}" cannot be run')
+        self._backend.resume()
         return self._answer(portal, rows_max)
 
     def close(self, body: bytes) -> None:

@@ -34,6 +34,8 @@ THIRD_PARTY = {
     "rocksdict": ("storage/rocks.py",),
     "numba": ("storage/kernels*.py",),
     "confluent_kafka": ("server/connectors/kafka*.py", "storage/log_kafka*.py"),
+    "re2": ("operators/functions/matching.py",),
+    "regex": ("operators/functions/matching.py",),
     "uvloop": ("server/serve.py", "server/listener.py"),
     "rich": ("server/demo*.py",),
     "prometheus_client": ("server/metrics*.py",),

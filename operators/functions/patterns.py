@@ -1,7 +1,7 @@
 """LIKE, ILIKE and the regular expression operators and functions.
 
 Constant patterns are matched by Arrow's RE2 kernels where RE2 knows the pattern; everything else goes
-through Python's `re`, a distinct value at a time. `regex.py` translates PostgreSQL's syntax for both.
+through `matching.Pattern`, a distinct value at a time. `regex.py` translates PostgreSQL's syntax for both.
 """
 
 from __future__ import annotations
@@ -121,15 +121,7 @@ def _matches(symbol: str) -> Kernel:
     flags = "i" if symbol[-1] == "*" else ""
 
     def by_value(text: str, pattern: str) -> bool:
-        compiled = regex.compile_pattern(pattern, flags)
-        if sum(map(pattern.count, "*+{")) >= _WILDCARDS_MAX:
-            linear = regex.for_re2(pattern, flags)
-            if linear is not None:
-                try:
-                    return pc.match_substring_regex(pa.array([text]), linear)[0].as_py() != negated
-                except pa.ArrowInvalid:  # RE2 refuses what Python knows
-                    pass
-        return (compiled.search(text) is not None) != negated
+        return (regex.compile_pattern(pattern, flags).search(text) is not None) != negated
 
     slow = each(by_value, pa.bool_())
 
@@ -176,7 +168,7 @@ def _regexp_match(text: str, pattern: str, flags: str = "") -> list[str | None] 
 def regexp_matches(text: str, pattern: str, flags: str = "") -> list[list[str | None]]:
     """What `_regexp_match` gives, for the first match or with flag g for all."""
     compiled = regex.compile_pattern(pattern, flags.replace("g", ""))
-    found = [_groups(match) for match in regex.find_all(compiled, text)]
+    found = [_groups(match) for match in compiled.matches(text)]
     return found if "g" in flags else found[:1]
 
 
@@ -186,7 +178,7 @@ def regexp_split(text: str, pattern: str, flags: str = "", name: str = "regexp_s
         raise InvalidParameterValue(f'{name}() does not support the "global" option')
     parts: list[str] = []
     last = previous = 0
-    for match in regex.find_all(regex.compile_pattern(pattern, flags), text):
+    for match in regex.compile_pattern(pattern, flags).matches(text):
         if match.start() < len(text) and match.end() > previous:
             parts.append(text[last : match.start()])
             last = match.end()
@@ -247,7 +239,7 @@ def _replace_from(text: str, pattern: str, new: str, start: int, number: int, fl
     expand = _replacement(new)
     out: list[str] = []
     last = 0
-    for i, match in enumerate(regex.find_all(compiled, text, start - 1), 1):
+    for i, match in enumerate(compiled.matches(text, start - 1), 1):
         if number and i != number:
             continue
         out += (text[last : match.start()], expand(match))
@@ -263,7 +255,7 @@ def _count(text: str, pattern: str, start: int = 1, flags: str = "") -> int:
         raise InvalidParameterValue(f'invalid value for parameter "start": {start}')
     if "g" in flags:
         raise InvalidParameterValue('regexp_count() does not support the "global" option')
-    return sum(1 for _ in regex.find_all(regex.compile_pattern(pattern, flags), text, start - 1))
+    return sum(1 for _ in regex.compile_pattern(pattern, flags).matches(text, start - 1))
 
 
 def _is_like(text: str, pattern: str, flags: str = "") -> bool:
@@ -280,7 +272,7 @@ def _nth(text: str, pattern: str, start: int, number: int, flags: str, name: str
         raise InvalidParameterValue(f'invalid value for parameter "n": {number}')
     if "g" in flags:
         raise InvalidParameterValue(f'{name}() does not support the "global" option')
-    found = regex.find_all(regex.compile_pattern(pattern, flags), text, start - 1)
+    found = regex.compile_pattern(pattern, flags).matches(text, start - 1)
     return next((m for i, m in enumerate(found, 1) if i == number), None)
 
 

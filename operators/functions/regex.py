@@ -9,10 +9,10 @@ alternatives that are plain words are therefore tried longest first, other overl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from ...storage.errors import InvalidEscape, InvalidParameterValue, InvalidRegex
+from .matching import Pattern
 
 _CLASSES = {
     "alnum": r"^\W_", "alpha": r"^\W\d_", "digit": r"\d", "space": r"\s", "upper": "A-Z", "lower": "a-z",
@@ -24,7 +24,11 @@ _CONSTRAINTS = {
     "m": (r"\b(?=\w)", None), "M": (r"\b(?<=\w)", None), "y": (r"\b", r"\b"), "Y": (r"\B", r"\B"),
     "A": (r"\A", r"\A"), "Z": (r"\Z", r"\z"),
 }  # fmt: skip
-_WORDS = frozenset("dDsSwW")
+_WORDS = {
+    "d": r"\p{Nd}", "D": r"\P{Nd}", "w": r"[\p{L}\p{N}_]", "W": r"[^\p{L}\p{N}_]",
+    "s": r"[\t-\r\x1c-\x20\x{85}\p{Z}]", "S": r"[^\t-\r\x1c-\x20\x{85}\p{Z}]",
+}  # fmt: skip
+"""Unicode's classes, as Python has them, in RE2, whose own are ASCII's."""
 _CONTROL = {"a": r"\x07", "b": r"\x08", "B": r"\\", "e": r"\x1b", "f": r"\f", "n": r"\n", "r": r"\r",
             "t": r"\t",
             "v": r"\v", "0": r"\x00"}  # fmt: skip
@@ -94,7 +98,7 @@ class _Translation:
         if char in _CONSTRAINTS:
             self.emit(*_CONSTRAINTS[char])
         elif char in _WORDS:
-            self.emit("\\" + char, None)  # Python's are Unicode's, RE2's are ASCII's
+            self.emit("\\" + char, _WORDS[char])
         elif char.isdigit() and char != "0":
             self.emit("(?:\\" + char + ")", None)
         elif char in "xuU":
@@ -239,11 +243,10 @@ def _translate(pattern: str, flags: str) -> tuple[str, str | None, int]:
 
 
 @lru_cache(4096)
-def compile_pattern(pattern: str, flags: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str, flags: str) -> Pattern:
     """The pattern compiled. Raises 2201B for a faulty pattern and 22023 for a faulty flag."""
-    python, _, python_flags = _translate(pattern, flags)
     try:
-        return re.compile(python, python_flags)
+        return Pattern(*_translate(pattern, flags))
     except (re.error, OverflowError) as error:
         raise InvalidRegex(f"invalid regular expression: {_reason(str(error))}") from None
 
@@ -264,11 +267,6 @@ def _reason(text: str) -> str:
 def for_re2(pattern: str, flags: str) -> str | None:
     """The pattern for Arrow's RE2 kernels, or None when RE2 cannot match it in the same way."""
     return _translate(pattern, flags)[1]
-
-
-def find_all(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
-    """All matches from left to right; after an empty match the search goes on one character later."""
-    return pattern.finditer(text, start) if start <= len(text) else iter(())
 
 
 def similar_to(pattern: str, escape: str = "\\") -> str:

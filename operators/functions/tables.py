@@ -129,7 +129,7 @@ def _string_to_table(args: Sequence[pa.Array], length: int, context: EpochContex
 def _of_values(function: Callable[..., Sequence[Any]], type_: pa.DataType) -> TableKernel:
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> Result:
         rows = zip(*[arg.to_pylist() for arg in args], strict=True)
-        return _flatten(call_each(function, rows), type_)
+        return _flatten(call_each(function, rows, context), type_)
 
     kernel.__doc__ = function.__doc__
     return strict_kernel(kernel)
@@ -232,7 +232,7 @@ def _each_member(prefix: str, suffix: str) -> TableKernel:
                 return [(key, jsons.raw_text(raw) if suffix else raw) for key, raw in items]
             return [(key, jsons.as_text(v) if suffix else jsons.dump(v)) for key, v in found.items()]
 
-        lists = call_each(one, ((v,) for v in args[0].to_pylist()))
+        lists = call_each(one, ((v,) for v in args[0].to_pylist()), context)
         origin = np.repeat(np.arange(length), [len(found) for found in lists])
         pairs = [pair for found in lists for pair in found]
         return pa.array(origin, pa.int64()), [pa.array([p[i] for p in pairs], pa.string()) for i in (0, 1)]

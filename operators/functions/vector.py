@@ -22,7 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ...storage.arrow_compute import pc
-from ...storage.errors import SqlError
+from ...storage.errors import QueryCanceled, SqlError
+from .polling import CALLS_BETWEEN_POLLS, polled
 from .registry import Kernel
 
 if TYPE_CHECKING:
@@ -145,14 +146,18 @@ def each(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
         if len(columns) == 1:
             at = columns[0]
             fixed = [arg.as_py() if isinstance(arg, pa.Scalar) else None for arg in args]
-            return each_distinct(lambda v: function(*fixed[:at], v, *fixed[at + 1 :]), args[at], type_)
+            return each_distinct(
+                lambda v: function(*fixed[:at], v, *fixed[at + 1 :]), args[at], type_, context
+            )
         items = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in args]
         if any(args[i].null_count for i in columns):
             return pa.array(
-                call_each(lambda *row: None if None in row else function(*row), zip(*items, strict=True)),
+                call_each(
+                    lambda *row: None if None in row else function(*row), zip(*items, strict=True), context
+                ),
                 type_,
             )
-        return pa.array(call_each(function, zip(*items, strict=True)), type_)
+        return pa.array(call_each(function, zip(*items, strict=True), context), type_)
 
     kernel.__doc__ = function.__doc__
     return kernel
@@ -163,39 +168,47 @@ def rowwise(function: Callable[..., Any], type_: pa.DataType) -> Kernel:
 
     def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
         rows = zip(*[arg.to_pylist() for arg in args], strict=True) if args else ((),) * length
-        return pa.array(call_each(function, rows), type_)
+        return pa.array(call_each(function, rows, context), type_)
 
     kernel.__doc__ = function.__doc__
     return kernel
 
 
-def call_each(function: Callable[..., Any], rows: Any) -> list[Any]:
-    """`function(*row)` for every row; a SqlError names every row that fails."""
+def call_each(function: Callable[..., Any], rows: Any, context: EpochContext | None = None) -> list[Any]:
+    """`function(*row)` for every row; a SqlError names every row that fails. Polls `context`."""
     done: list[Any] = []
     failed: list[int] = []
     first: SqlError | None = None
-    for position, row in enumerate(rows):
-        try:
-            done.append(function(*row))
-        except SqlError as error:
-            first = first or error
-            failed.append(position)
-            done.append(None)
+    with polled(context) as poll:
+        for position, row in enumerate(rows):
+            if poll is not None and position % CALLS_BETWEEN_POLLS == 0:
+                poll()
+            try:
+                done.append(function(*row))
+            except QueryCanceled:
+                raise
+            except SqlError as error:
+                first = first or error
+                failed.append(position)
+                done.append(None)
     if first is not None:
         first.rows = np.array(failed, np.int64)
         raise first
     return done
 
 
-def each_distinct(function: Callable[[Any], Any], array: pa.Array, type_: pa.DataType) -> pa.Array:
+def each_distinct(
+    function: Callable[[Any], Any], array: pa.Array, type_: pa.DataType, context: EpochContext | None = None
+) -> pa.Array:
     """`function` of each value of one column, computed once a distinct value; NULL gives NULL."""
     if len(array) < 16:
         items = array.to_pylist()
-        return pa.array(call_each(lambda v: None if v is None else function(v), ((v,) for v in items)), type_)
+        rows = ((v,) for v in items)
+        return pa.array(call_each(lambda v: None if v is None else function(v), rows, context), type_)
     encoded = array.dictionary_encode()
     codes = encoded.indices
     try:
-        done = call_each(function, ((v,) for v in encoded.dictionary.to_pylist()))
+        done = call_each(function, ((v,) for v in encoded.dictionary.to_pylist()), context)
     except SqlError as error:
         bad = np.isin(values(codes), [] if error.rows is None else error.rows)
         if array.null_count:

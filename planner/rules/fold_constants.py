@@ -25,12 +25,16 @@ from ...operators.expr import (
 from ...operators.filter import Filter
 from ...operators.node import EpochContext, Node, rewrite
 from ...sql.catalog import Catalog
-from ...storage.errors import SqlError
+from ...storage.errors import QueryCanceled, SqlError
 from ...storage.types import BOOL, NAMED_OIDS
 from ..rewriting import replace_expr, replace_node
 
 _SETTING_DEPENDENT = NAMED_OIDS | {"timestamptz"}
 """Types whose text form depends on the session: casts from and to them are not constant."""
+
+
+_GROWING = frozenset({"repeat", "lpad", "rpad", "array_fill"})
+"""They make much of little, and plans are kept."""
 
 
 def fold_constants(node: Node, catalog: Catalog) -> Node:
@@ -50,10 +54,22 @@ def _fold(expr: Expr, level: int) -> Expr | None:
     if isinstance(expr, Literal) or not _foldable(expr):
         return None
     try:
-        value = evaluate(expr, [], 1, EpochContext(0, 0))
+        value = evaluate(expr, [], 1, EpochContext(0, 0, cancelled=_Patience(expr)))
     except (SqlError, NotImplementedError):
         return None
     return Literal(plain_value(expr.type, value), expr.type)
+
+
+class _Patience:
+    """Ends the evaluation of what takes long, as a function that waits for something polls often."""
+
+    def __init__(self, expr: Expr) -> None:
+        self._left = 2 * sum(1 for _ in walk_expr(expr))
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise QueryCanceled("not a constant to compute while planning")
 
 
 def _fold_connective(expr: And | Or, level: int) -> Expr | None:
@@ -78,7 +94,9 @@ def _foldable(expr: Expr) -> bool:
     for part in walk_expr(expr):
         if isinstance(part, OuterColumn | Parameter | Subquery | Now):
             return False
-        if isinstance(part, Call) and part.function.volatility != "immutable":
+        if isinstance(part, Call) and (
+            part.function.volatility != "immutable" or part.function.name in _GROWING
+        ):
             return False
         if isinstance(part, Cast) and {part.type.name, part.arg.type.name} & _SETTING_DEPENDENT:
             return False

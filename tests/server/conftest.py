@@ -275,6 +275,8 @@ class FakeBackend:
             threading.Timer(0.005, done.set_result, [None]).start()
         return done
 
+    def resume(self) -> None: ...
+
     def cancel(self) -> None:
         self.cancelled += 1
         if self.running is not None and not self.running.done():

@@ -34,6 +34,8 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
         "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 1000) SELECT * FROM r",
         "SELECT count(*) FROM pg_class a, pg_class b",
         "SELECT pg_sleep(0.01)",
+        "SELECT repeat('x', 3)",
+        "SELECT a FROM t WHERE regexp_like(a::text, '1')",
     ],
 )
 def test_a_query_that_may_be_long_is_handed_over(backend: Backend, sql: str) -> None:
