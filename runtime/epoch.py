@@ -95,7 +95,7 @@ class Epoch:
         self.changed = True
         self._record_source_errors(entry, batch.errors)
         if len(batch) and isinstance(entry, Source) and not entry.stored:
-            self._inputs[entry.id].append(ZSet.inserts(entry.schema, batch.columns))
+            self._inputs[entry.id].append(batch.delta(entry.schema))
         elif len(batch):
             self.upsert(entry, batch)
 

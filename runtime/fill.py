@@ -98,8 +98,10 @@ class Input(Protocol):
 class TableInput:
     """A table or a view. `table` has the current rows, `base` is its snapshot of the epoch before."""
 
-    def __init__(self, table: StateTable) -> None:
+    def __init__(self, table: StateTable, schema: Schema) -> None:
+        """`schema`: the relation's, the first columns of the table."""
         self._table = table
+        self._schema = schema
         self._base = table.snapshot()
         self._frontier = self._next = 0
         self.fed, self.total = 0, len(self._base)
@@ -121,15 +123,16 @@ class TableInput:
         return delta.filter(self._base.lookup(keys, len(delta)) < self._frontier)
 
     def chunk(self, rows: int) -> ZSet:
-        spec, base = self._table.spec, self._base
+        key, base = self._table.spec.key_columns, self._base
         self._next = min(self._frontier + rows, base.limit)
         positions = base.positions(self._frontier, self._next)
         self._rows = len(positions)
         if not len(positions):
-            return ZSet.empty(spec.schema)
-        now = self._table.lookup(base.take(positions, spec.key_columns), len(positions))
+            return ZSet.empty(self._schema)
+        now = self._table.lookup(base.take(positions, key), len(positions))
         now = now[now >= 0]
-        return ZSet(spec.schema, tuple(self._table.take(now)), self._table.weights(now))
+        columns = self._table.take(now, range(len(self._schema)))
+        return ZSet(self._schema, tuple(columns), self._table.weights(now))
 
     def settle(self, committed: bool) -> None:
         if committed:
@@ -207,7 +210,7 @@ class SourceInput:
                 if self._stop.is_set():
                     return
                 if len(batch):
-                    yield ZSet.inserts(self._entry.schema, batch.columns)
+                    yield batch.delta(self._entry.schema)
         finally:
             reader.close()
 
@@ -318,7 +321,7 @@ class _Tables:
 def _input(scan: Scan, state: State, offsets: Mapping[str, bytes], wake: Callable[[], None]) -> Input:
     table = state.tables.get(scan.relation)
     if table is not None:
-        return TableInput(table)
+        return TableInput(table, scan.schema_)
     entry = state.catalog.by_id(scan.relation)
     assert isinstance(entry, Source), scan.relation
     until = offsets.get(scan.relation)

@@ -82,7 +82,7 @@ def replay(entry: Source, offsets: Mapping[str, bytes], connectors: Connectors) 
         return ZSet.empty(entry.schema)
     reader = open_reader(entry, connectors)
     try:
-        parts = [ZSet.inserts(entry.schema, batch.columns) for batch in reader.replay(until) if len(batch)]
+        parts = [batch.delta(entry.schema) for batch in reader.replay(until) if len(batch)]
     finally:
         reader.close()
     return concat(entry.schema, parts)

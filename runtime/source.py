@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..operators.zset import ZSet
 from ..sql.entries import Entry
 from ..storage.errors import SqlError
 from ..storage.schema import Schema
@@ -40,7 +41,8 @@ class SourceBatch:
     """Decoded records and the offset after them.
 
     `columns` are of the relation's schema. `deletes`, where true, says the row's key goes (only its
-    key columns count); None when there is none. Several records of one key apply in their order.
+    key columns count); None when there is none. Several records of one key apply in their order. Of a
+    source that is not stored, such a row goes itself, as it came.
     """
 
     columns: list[pa.Array]
@@ -50,6 +52,11 @@ class SourceBatch:
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
+
+    def delta(self, schema: Schema) -> ZSet:
+        """What the records do to a source that is not stored."""
+        rows = ZSet.inserts(schema, self.columns)
+        return rows if self.deletes is None else rows.with_weights(np.where(self.deletes, -1, 1))
 
 
 class SourceReader(Protocol):
