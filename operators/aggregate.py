@@ -15,12 +15,11 @@ import pyarrow as pa
 
 from ..storage.errors import SqlError
 from ..storage.index import Entries
-from ..storage.schema import Column, Schema
-from ..storage.table import StateTable, TableSpec
-from ..storage.types import INT8
+from ..storage.schema import Schema
 from .aggregate_calls import AggregateCall, Groups, Measure
 from .aggregate_fold import Fold, can_merge, needed_rows
 from .aggregate_plan import Plan, plan_calls
+from .aggregate_table import GroupTable, Old, Part, States, open_groups, open_shown_groups
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .differing import differ_once, differing
 from .evaluate import evaluate_rows
@@ -105,13 +104,38 @@ class Aggregate(Node):
         return rows.filter(live) if width else rows
 
     def open(self, context: OpenContext) -> Operator:
-        plan, keys = _plan(self, context), self.group_schema
-        columns = [*keys.columns, Column("rows", INT8, False)]
-        for number, (measure, _) in enumerate(plan.measures):
-            types = enumerate(measure.accumulators)
-            columns.extend(Column(f"state{number}_{i}", type_) for i, type_ in types)
-        table = context.table("groups", TableSpec(Schema(tuple(columns)), tuple(range(len(keys)))))
-        return _Aggregate(self.schema, keys, plan, table)
+        plan = _plan(self, context)
+        measures = [measure for measure, _ in plan.measures]
+        table = open_groups(context, "groups", self.group_schema, measures)
+        return _Aggregate(self.schema, self.group_schema, plan, table, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAggregate:
+    """`aggregate` as a view by itself: `columns` of its output, `schema`, in a table of which they are the
+    first columns and `key` the key."""
+
+    aggregate: Aggregate
+    columns: tuple[int, ...]
+    schema: Schema
+    key: tuple[int, ...]
+
+    @property
+    def possible(self) -> bool:
+        """Whether the table can be the view: every group shows, with its whole key and all results."""
+        width = len(self.aggregate.groups)
+        whole = tuple(self.columns[i] for i in self.key) == tuple(range(width))
+        whole = whole and set(range(len(self.aggregate.schema))) <= set(self.columns)
+        return whole and all(measure.total for measure, _ in _plan(self.aggregate, None).measures)
+
+    def open(self, context: OpenContext, suffix: str) -> Operator:
+        """The aggregate at work, over the table called `suffix`."""
+        node = self.aggregate
+        plan, width = _plan(node, context), len(node.groups)
+        parts: list[Part] = [("key", i, 0) if i < width else ("result", i - width, 0) for i in self.columns]
+        measures = [measure for measure, _ in plan.measures]
+        table = open_shown_groups(context, suffix, parts, self.schema, self.key, node.calls, measures)
+        return _Aggregate(self.schema, node.group_schema, plan, table, self.columns)
 
 
 def _plan(node: Aggregate, context: OpenContext | None) -> Plan:
@@ -132,30 +156,33 @@ class _Aggregate:
     schema: Schema
     keys: Schema
     plan: Plan
-    table: StateTable
+    groups: GroupTable
+    shown: tuple[int, ...] | None
+    """The columns that come out, of the key and the results; None: all. The table then has them too."""
 
     @property
     def due(self) -> bool:
         """A grand total is there from the first step on, with or without rows."""
-        return not len(self.keys) and len(self.table) == 0
+        return not len(self.keys) and len(self.groups.table) == 0
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         columns, kept = evaluate_rows(self.plan.exprs, deltas[0], context, "Aggregate")
         if not len(kept) and not self.due:
             return ZSet.empty(self.schema)
         groups, ids, entries, positions = self._groups(columns, len(kept))
-        old = self.table.take(positions[: groups.known], range(len(self.keys), len(self.table.spec.schema)))
-        change = sum_by(ids, kept.weights, groups.count)
-        counts = change.copy()
-        if groups.known:
-            counts[: groups.known] += old[0].to_numpy()
+        measures = [measure for measure, _ in self.plan.measures]
+        old = self.groups.old(positions[: groups.known], measures, self.shown is not None)
+        counts = sum_by(ids, kept.weights, groups.count)
+        counts[: groups.known] += old.counts
         fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
-        new = list[list[pa.Array]]()
-        for (measure, feed), state in zip(self.plan.measures, self._states(old), strict=True):
+        new: States = []
+        for (measure, feed), state in zip(self.plan.measures, old.states, strict=True):
             poll(context)
             new.append(measure.update(fed[feed], groups, state))
-        delta = self._delta(groups, old, counts, new, context)
-        self._store(groups, entries, positions, counts, new)
+        shows = (counts > 0) | (not len(self.keys))
+        after = self._results(new, groups.keys, shows, 1, context)
+        delta = self._delta(groups, old, after, context)
+        self._store(groups, entries, positions, counts, new, after)
         return delta
 
     def _groups(
@@ -168,7 +195,7 @@ class _Aggregate:
         count = len(first) if width else 1
         if count < length:
             keys = gather(keys, first)
-        entries, positions = self.table.enter(keys, count)
+        entries, positions = self.groups.table.enter(keys, count)
         unknown = positions < 0
         known = count - int(np.count_nonzero(unknown))
         if 0 < known < count:
@@ -179,27 +206,15 @@ class _Aggregate:
             entries, positions = entries[order], positions[order]
         return Groups(keys, count, known), ids, entries, positions
 
-    def _delta(
-        self,
-        groups: Groups,
-        old: list[pa.Array],
-        counts: Int64Array,
-        new: list[list[pa.Array]],
-        context: EpochContext,
-    ) -> ZSet:
+    def _delta(self, groups: Groups, old: Old, after: _Results, context: EpochContext) -> ZSet:
         """−old +new of the groups whose output differs."""
+        before = self._before(groups, old, after, context)
         if groups.count == 1:
-            return self._delta_of_one(groups, old, int(counts[0]), new, context)
-        known, shown = groups.known, not len(self.keys)
-        states = self._states(old)
-        keys = [key.slice(0, known) for key in groups.keys]
-        was = old[0].to_numpy() > 0 if known else np.zeros(0, np.bool_)
-        before = self._results(states, keys, was | shown, -1, context)
-        after = self._results(new, groups.keys, (counts > 0) | shown, 1, context)
-        changed = np.zeros(known, np.bool_)
+            return self._delta_of_one(groups, before, after)
+        known = groups.known
+        changed = before.live != after.live[:known]
         for a, b in zip(before.columns, after.columns, strict=True):
             changed |= differing(a, b.slice(0, known))
-        changed |= before.live != after.live[:known]
         removed = np.flatnonzero(before.live & changed)
         added = np.flatnonzero(
             after.live & np.concatenate([changed, np.ones(groups.count - known, np.bool_)])
@@ -210,45 +225,40 @@ class _Aggregate:
         ]
         return concat(self.schema, parts)
 
-    def _states(self, columns: list[pa.Array]) -> list[list[pa.Array]]:
-        """The state of each call out of the columns after the group's."""
-        states, place = list[list[pa.Array]](), 1
-        for measure, _ in self.plan.measures:
-            states.append(columns[place : place + len(measure.accumulators)])
-            place += len(measure.accumulators)
-        return states
+    def _before(self, groups: Groups, old: Old, after: _Results, context: EpochContext) -> _Results:
+        """What the known groups showed."""
+        if not groups.known:
+            return _Results([column.slice(0, 0) for column in after.columns], after.live[:0])
+        live = (old.counts > 0) | (not len(self.keys))
+        if old.results is not None:
+            return _Results(old.results, live)
+        keys = [key.slice(0, groups.known) for key in groups.keys]
+        return self._results(old.states, keys, live, -1, context)
 
-    def _delta_of_one(
-        self,
-        groups: Groups,
-        old: list[pa.Array],
-        count: int,
-        new: list[list[pa.Array]],
-        context: EpochContext,
-    ) -> ZSet:
+    def _delta_of_one(self, groups: Groups, before: _Results, after: _Results) -> ZSet:
         """The same for a single group, without arrays of flags: one-row epochs are frequent."""
-        shown, keys = not len(self.keys), groups.keys
-        was = groups.known == 1 and (shown or old[0][0].as_py() > 0)
-        before = self._results(self._states(old), keys, np.array([was]), -1, context) if was else None
-        after = self._results(new, keys, np.array([shown or count > 0]), 1, context)
-        removed = before is not None and bool(before.live[0])
-        added = bool(after.live[0])
-        if before is not None and removed and added:
+        keys = groups.keys
+        removed, added = groups.known == 1 and bool(before.live[0]), bool(after.live[0])
+        if removed and added:
             pairs = list(zip(before.columns, after.columns, strict=True))
             if not any(differ_once(a, b) for a, b in pairs):
                 return ZSet.empty(self.schema)
             columns = [(key, key) for key in keys] + pairs
-            both = tuple(pa.concat_arrays(pair) for pair in columns)
-            return ZSet(self.schema, both, np.array([-1, 1]))
-        if before is not None and removed:
-            return ZSet(self.schema, (*keys, *before.columns), np.array([-1]))
-        return ZSet(self.schema, (*keys, *after.columns), np.array([1])) if added else ZSet.empty(self.schema)
+            return self._output([pa.concat_arrays(pair) for pair in columns], np.array([-1, 1]))
+        if removed:
+            return self._output([*keys, *before.columns], np.array([-1]))
+        return self._output([*keys, *after.columns], np.array([1])) if added else ZSet.empty(self.schema)
 
     def _rows(self, groups: Groups, results: _Results, positions: Int64Array, weight: int) -> ZSet:
         columns = [*groups.keys, *results.columns]
         if len(positions) != groups.count or len(results.live) != groups.count:
             columns = gather(columns, positions)
-        return ZSet(self.schema, tuple(columns), np.full(len(positions), weight, np.int64))
+        return self._output(columns, np.full(len(positions), weight, np.int64))
+
+    def _output(self, columns: list[pa.Array], weights: Int64Array) -> ZSet:
+        """Rows out of keys and results."""
+        chosen = columns if self.shown is None else [columns[i] for i in self.shown]
+        return ZSet(self.schema, tuple(chosen), weights)
 
     def _results(
         self,
@@ -281,19 +291,21 @@ class _Aggregate:
         entries: Entries,
         positions: Int64Array,
         counts: Int64Array,
-        new: list[list[pa.Array]],
+        new: States,
+        after: _Results,
     ) -> None:
-        columns = [*groups.keys, pa.array(counts), *(column for state in new for column in state)]
+        table = self.groups.table
+        columns = self.groups.rows(groups.keys, counts, new, after.columns)
         alive = np.count_nonzero(counts) if len(self.keys) else 1
         if alive == groups.count:
-            self.table.upsert_entered(columns, None, entries)
+            table.upsert_entered(columns, None, entries)
             return
         if alive:
             kept = np.flatnonzero(counts)
-            self.table.upsert_entered(gather(columns, kept), None, entries[kept])
+            table.upsert_entered(gather(columns, kept), None, entries[kept])
         gone = positions[(counts == 0) & (positions >= 0)]
         if len(gone):
-            self.table.delete(gone)
+            table.delete(gone)
 
 
 def _finish_some(measure: Measure, state: Sequence[pa.Array], good: BoolArray) -> pa.Array:

@@ -43,6 +43,11 @@ class AggregateCall:
         return tuple(arg.type for arg in self.args)
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether it is count(*)."""
+        return self.function.name == "count" and not self.args and not self.distinct and self.filter is None
+
+    @property
     def guarded_args(self) -> tuple[Expr, ...]:
         """The arguments, computed only on rows that pass the filter."""
         return tuple(guarded(arg, self.filter) for arg in self.args)
@@ -92,6 +97,16 @@ class Measure(Protocol):
     call: AggregateCall
     types: tuple[Type, ...]
     accumulators: tuple[Type, ...]
+
+    @property
+    def result_at(self) -> int | None:
+        """The accumulator that is the result itself, if one is."""
+        ...
+
+    @property
+    def total(self) -> bool:
+        """Whether `finish` cannot fail."""
+        ...
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
         """The new state of every group; `old` has the `known` groups' old state.

@@ -25,6 +25,14 @@ class LinearMeasure:
     types: tuple[Type, ...]
     accumulators: tuple[Type, ...]
 
+    @property
+    def result_at(self) -> int | None:
+        return self.call.function.result_at
+
+    @property
+    def total(self) -> bool:
+        return self.call.function.total
+
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
         part = self.call.function.partial(rows.columns, rows.weights, rows.ids, groups.count, self.types)
         return merge_known(self.call, old, part, groups.known, self.types)

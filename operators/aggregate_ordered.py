@@ -32,6 +32,14 @@ class ExtremeMeasure:
     accumulators: tuple[Type, ...]
     values: GroupValues | None
 
+    @property
+    def result_at(self) -> int | None:
+        return self.call.function.result_at
+
+    @property
+    def total(self) -> bool:
+        return self.call.function.total
+
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
         went = np.flatnonzero(rows.weights < 0)
         came = rows.take(np.flatnonzero(rows.weights > 0)) if len(went) else rows
@@ -81,6 +89,14 @@ class ListMeasure:
     order_types: tuple[Type, ...]
     accumulators: tuple[Type, ...]
     values: GroupValues | None
+
+    @property
+    def result_at(self) -> int | None:
+        return 0
+
+    @property
+    def total(self) -> bool:
+        return True
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
         assert self.values is not None

@@ -1,6 +1,7 @@
 """`Dataflow`: operators wired up, one epoch at a time.
 
-An operator is shared by all views that contain an equal sub-plan (equal fingerprint). The tables of
+An operator is shared by all views that contain an equal sub-plan (equal fingerprint), unless it keeps the
+rows of a view itself (`shown_aggregate`). The tables of
 an operator are named by the fingerprint too, so that after a restart, with views added in any order or
 some of them gone, an operator finds its state. Only the table of a view itself bears the view's name.
 
@@ -20,7 +21,7 @@ from ..storage.table import StateTable, TableSpec
 from .batch import poll
 from .fingerprint import fingerprint
 from .flow import run
-from .materialize import VIEW_TABLE, Materialize
+from .materialize import VIEW_TABLE, Materialize, shown_aggregate
 from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator
 from .pieces import sum_of
 from .scan import Scan
@@ -195,13 +196,15 @@ class Dataflow:
 
     def _enter(self, node: Node, view: str, own: str | None, fresh: list[_Entry]) -> _Entry:
         """The entry of `node`, found or made; `own` is the view's name if `node` is its top."""
-        top = own is not None and isinstance(node, Materialize)
-        name = f"view/{own}" if top else fingerprint(node)
+        top = node if own is not None and isinstance(node, Materialize) else None
+        name = fingerprint(node) if top is None else f"view/{own}"
         entry = self._entries.get(name)
-        inputs = tuple(self._enter(child, view, None, fresh) for child in node.inputs)
+        shown = None if top is None else shown_aggregate(top)
+        read = node.inputs if shown is None else shown.aggregate.inputs
+        inputs = tuple(self._enter(child, view, None, fresh) for child in read)
         if entry is None:
-            named = _Named(self._context, name, own if top else None)
-            operator = node.open(named)
+            named = _Named(self._context, name, None if top is None else own)
+            operator = node.open(named) if shown is None else shown.open(named, VIEW_TABLE)
             empty = ZSet.empty(node.schema)
             entry = _Entry(name, node, operator, inputs, node.schema, named.names, empty)
             self._entries[name] = entry

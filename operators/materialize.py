@@ -1,6 +1,7 @@
 """`Materialize`: the top of a view: keeps its rows in a table that readers look at.
 
-Derivation: the identity; the table integrates the delta.
+Derivation: the identity; the table integrates the delta. A view that is just an aggregate, its columns
+perhaps in another order, has no table beside the aggregate's: see `shown_aggregate`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from dataclasses import dataclass
 
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
+from .aggregate import Aggregate, ShownAggregate
 from .consolidate import consolidate
+from .expr import ColumnRef
 from .node import EpochContext, Node, OpenContext, Operator
+from .project import Project
 from .zset import ZSet
 
 VIEW_TABLE = "rows"
@@ -46,6 +50,20 @@ class Materialize(Node):
 
     def open(self, context: OpenContext) -> Operator:
         return _Materialize(context.table(VIEW_TABLE, TableSpec(self.schema, self.key_)), self.input.exact)
+
+
+def shown_aggregate(view: Materialize) -> ShownAggregate | None:
+    """The aggregate whose table can be that of the view, if the view is no more than one."""
+    below, columns = view.input, list(range(len(view.schema)))
+    if isinstance(below, Project):
+        columns = [expr.index for expr in below.exprs if isinstance(expr, ColumnRef)]
+        if len(columns) < len(below.exprs):
+            return None
+        below = below.input
+    if not isinstance(below, Aggregate) or view.key is None:
+        return None
+    shown = ShownAggregate(below, tuple(columns), view.schema, view.key)
+    return shown if shown.possible else None
 
 
 @dataclass(slots=True)

@@ -49,6 +49,12 @@ class Scan(Node):
         """The columns of this scan out of rows of the whole relation."""
         return relation if self.columns is None else relation.select(self.columns)
 
+    @property
+    def read(self) -> Sequence[int]:
+        """The columns of the relation that come out. Its table may have more behind them: of an aggregate
+        that is a view, the state of its calls."""
+        return range(len(self.schema_)) if self.columns is None else self.columns
+
     def spread(self, columns: Sequence[pa.Array], weights: Weights) -> ZSet:
         """Rows for `cut` of which only the columns that come out were read, in their order."""
         if self.columns is None:

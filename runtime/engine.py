@@ -304,7 +304,7 @@ class Engine:
     def _stall(self, failure: ViewFailure) -> bool:
         """Takes failing views, and the views that read them, out of the dataflow (I9, I10).
 
-        They keep their rows and say why they are behind.
+        They say why they are behind. Their rows go, so that none is found after a restart.
         """
         state = self.state
         known = [entry for name in failure.views if (entry := state.catalog.by_id(name)) is not None]
@@ -315,8 +315,8 @@ class Engine:
             if entry.id in state.dataflow.views:
                 log.error("view %s is stalled: %s", entry.name, reason)
                 state.stalled[entry.id] = reason
-                dropped = state.dataflow.remove(entry.id)
-                state.abandoned.extend(table for table in dropped if table != entry.id)
+                state.abandoned.extend(state.dataflow.remove(entry.id))
+                state.tables.pop(entry.id, None)
         return bool(known)
 
     def _follow_definition(self, definition: Definition) -> None:

@@ -39,8 +39,9 @@ class SnapshotReader:
         if isinstance(scan, KeyLookup):
             positions = table.lookup(key_values(scan, self.read))
             positions = positions[positions >= 0]
-            return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
-        return scan.spread(*table.scan(scan.columns))
+            columns = table.take(positions, range(len(scan.schema_)))
+            return ZSet(scan.schema_, tuple(columns), table.weights(positions))
+        return scan.spread(*table.scan(scan.read))
 
     def _from_overlay(self, scan: Scan, overlay: TableOverlay) -> ZSet:
         if isinstance(scan, KeyLookup):

@@ -18,7 +18,7 @@ from ..sql.entries import Entry, MaterializedView, Sink, Source, Table, View
 from ..sql.system import SYSTEM_RELATIONS
 from ..storage.commit import Storage
 from ..storage.errors import SqlError
-from ..storage.table import StateTable, TableSpec
+from ..storage.table import StateTable
 from .epoch import Epoch
 from .sequences import Sequences
 from .sinks import add_sink
@@ -176,5 +176,3 @@ def _refill(state: State, view: MaterializedView, time_us: int) -> None:
 def _stall(state: State, view: MaterializedView, reason: str) -> None:
     log.error("view %s is stalled: %s", view.name, reason)
     state.stalled[view.id] = reason
-    if view.id in state.storage.names():
-        state.tables[view.id] = state.storage.table(view.id, TableSpec(view.schema, view.key))

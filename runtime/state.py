@@ -94,8 +94,9 @@ class State:
         if isinstance(scan, KeyLookup):
             positions = table.lookup(key_values(scan, read))
             positions = positions[positions >= 0]
-            return ZSet(scan.schema_, tuple(table.take(positions)), table.weights(positions))
-        return scan.spread(*table.scan(scan.columns))
+            columns = table.take(positions, range(len(scan.schema_)))
+            return ZSet(scan.schema_, tuple(columns), table.weights(positions))
+        return scan.spread(*table.scan(scan.read))
 
     def draw_row_ids(self, table: Table, count: int) -> int:
         """The first of `count` fresh row ids of `table`."""

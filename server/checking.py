@@ -90,7 +90,7 @@ class Contents:
         """The whole content of a Scan's relation. Raises SqlError when a source cannot be read again."""
         stored = self.tables.get(scan.relation)
         if stored is not None:
-            return stored
+            return ZSet(scan.schema_, stored.columns[: len(scan.schema_)], stored.weights)
         entry = self.catalog.by_id(scan.relation)
         if isinstance(entry, MaterializedView):
             return ZSet.empty(entry.schema)
@@ -118,7 +118,7 @@ def check_view(view: MaterializedView, contents: Contents) -> Iterator[str]:
     stored = contents.tables.get(view.id)
     rows = ZSet.empty(wanted.schema)
     if stored is not None:
-        rows = ZSet(wanted.schema, stored.columns, stored.weights)
+        rows = ZSet(wanted.schema, stored.columns[: len(wanted.schema)], stored.weights)
     difference = consolidate(concat(wanted.schema, [rows, wanted.negate()]))
     if len(difference):
         extra = int(np.sum(difference.weights[difference.weights > 0]))

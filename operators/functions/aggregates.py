@@ -81,6 +81,10 @@ class AggregateFunction:
     within_group: bool = False
     """An ordered-set aggregate: `f(direct) WITHIN GROUP (ORDER BY value)`, args = direct, value."""
     variadic: bool = False
+    result_at: int | None = field(default=None, compare=False)
+    """The accumulator that is the result itself."""
+    total: bool = field(default=False, compare=False)
+    """`finish` fails on no state that there can be."""
     doc: str = field(default="", compare=False)
 
     def result_type(self, args: Types) -> Type:

@@ -165,7 +165,7 @@ for _type in EXTREME_TYPES:
         register(
             AggregateFunction(
                 _name, (_type,), _same, "ordered", lambda types: (types[0].bare(),), _partial(_last),
-                _merge(_last), _first, _whole(_last), monotone=True,
+                _merge(_last), _first, _whole(_last), monotone=True, result_at=0, total=True,
                 doc=f"The {'greatest' if _last else 'least'} of the values that are not NULL.",
             )
         )  # fmt: skip
@@ -198,7 +198,8 @@ for _name, _every in (("bool_and", True), ("every", True), ("bool_or", False)):
     register(
         AggregateFunction(
             _name, (t.BOOL,), t.BOOL, "linear", lambda types: (t.INT8, t.INT8), _partial_bool, _merge_bool,
-            _finish_bool(_every), doc="Whether all (or any) of the values that are not NULL are true.",
+            _finish_bool(_every), total=True,
+            doc="Whether all (or any) of the values that are not NULL are true.",
         )
     )  # fmt: skip
 

@@ -82,6 +82,7 @@ for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
     register(
         AggregateFunction(
             "count", _args, t.INT8, "linear", lambda types: (t.INT8,), _partial, _merge_counts, _first,
+            result_at=0, total=True,
             doc="Number of rows, or of values that are not NULL.",
         )
     )  # fmt: skip
@@ -278,13 +279,13 @@ def _register_exact() -> None:
         register(
             AggregateFunction(
                 "sum", (type_,), t.INT8 if small else _WIDE, "linear", _wide_accumulators, _partial_wide,
-                _merge_wide, _finish_bigint if small else _finish_wide, doc=doc,
+                _merge_wide, _finish_bigint if small else _finish_wide, total=not small, doc=doc,
             )
         )  # fmt: skip
         register(
             AggregateFunction(
                 "avg", (type_,), t.NUMERIC, "linear", _wide_accumulators, _partial_wide, _merge_wide,
-                _finish_average, doc=doc_avg,
+                _finish_average, total=True, doc=doc_avg,
             )
         )  # fmt: skip
     register(

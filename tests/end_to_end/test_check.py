@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from millpond.runtime.state import CATALOG_SPEC
 from millpond.storage.commit import Storage
-from millpond.storage.schema import Schema
+from millpond.storage.schema import Column, Schema
 from millpond.storage.table import TableSpec
 from millpond.storage.types import INT8
 
@@ -69,8 +69,10 @@ def _spoil_view(data: Path) -> None:
     columns, _ = catalog.scan()
     names = dict(zip(columns[3].to_pylist(), columns[0].to_pylist(), strict=True))
     storage.begin()
-    view = storage.table(f"r{names['most']}", TableSpec(Schema.of(n=INT8), ()))
+    # Behind the view's column is the number of rows that it is of.
+    shape = Schema((Column("n", INT8), Column("rows", INT8, False)))
+    view = storage.table(f"r{names['most']}", TableSpec(shape, ()))
     assert len(view) == 1
-    view.upsert([pa.array([12345])])
+    view.upsert([pa.array([12345]), pa.array([7])])
     storage.commit({})
     storage.close()

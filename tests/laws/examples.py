@@ -397,6 +397,28 @@ def view_of(r: dict[str, Scan]) -> Node:
     return Materialize(linear(r))
 
 
+def shown_groups(r: dict[str, Scan]) -> Node:
+    """A view whose rows are an aggregate's."""
+    a = r["r"]
+    wide = Cast(column(a, 0), t.INT8)
+    calls = (call("sum", wide), call("min", wide), call("max", column(a, 3)), call("avg", wide))
+    node = group(a, (3, 2), *calls, call("count", wide, distinct=True), call("count"))
+    return Materialize(node, node.key)
+
+
+def shown_in_another_order(r: dict[str, Scan]) -> Node:
+    a = r["r"]
+    node = group(a, (2, 3), call("max", column(a, 0)), call("count", column(a, 1)))
+    exprs = tuple(ColumnRef(i, node.schema[i].type) for i in (3, 1, 2, 0, 1))
+    projected = Project(node, exprs, ("n", "b", "m", "a", "again"))
+    return Materialize(projected, projected.key)
+
+
+def shown_total(r: dict[str, Scan]) -> Node:
+    a = r["r"]
+    return Materialize(group(a, (), call("max", column(a, 0)), call("count", filter=positive(a, 0))), ())
+
+
 KINDS = tuple(JoinKind)
 
 EXAMPLES: dict[str, Builder] = {
@@ -451,6 +473,9 @@ EXAMPLES: dict[str, Builder] = {
     "materialize": view_of,
     "materialize keyed": lambda r: Materialize(r["k"], (0,)),
     "materialize bag": lambda r: Materialize(united(r)),
+    "materialize groups": shown_groups,
+    "materialize groups in another order": shown_in_another_order,
+    "materialize a total": shown_total,
 }
 for _operation in ("intersect", "except"):
     for _all in (False, True):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from millpond.operators.dataflow import Dataflow, run
+from millpond.operators.materialize import Materialize
 from millpond.operators.node import EpochContext, Node
 from millpond.operators.scan import Scan
 from millpond.operators.zset import ZSet
@@ -157,6 +158,9 @@ class Trial:
             errors = add(errors, errors_bag(context))
             if node.key is not None:
                 check_key(plain, node.key)
+            if isinstance(node, Materialize):
+                columns, weights = self.tables.tables[name].scan(range(len(node.schema)))
+                assert bag(ZSet(node.schema, tuple(columns), weights)) == expected, name
         assert self.errors == errors
 
 

@@ -180,7 +180,7 @@ def test_an_order_of_adding_against_the_dependencies_works_too() -> None:
 def test_equal_parts_are_shared_and_outlive_the_view_that_brought_them() -> None:
     world = World()
     shared = counted(POSITIVE, A)
-    world.add("one", Materialize(shared, (0,)))
+    world.add("one", Materialize(Distinct(shared)))
     before = set(world.tables.tables)
     world.add("two", Materialize(counted(shared, ColumnRef(1, t.INT8))))
     assert len(set(world.tables.tables) - before) == 2  # its own groups, its own rows
@@ -190,6 +190,30 @@ def test_equal_parts_are_shared_and_outlive_the_view_that_brought_them() -> None
     dropped = world.dataflow.remove("two")
     assert set(dropped) == set(world.tables.tables) - {"one"}
     assert world.dataflow.views == []
+
+
+def test_a_view_that_is_an_aggregate_has_one_table() -> None:
+    world = World()
+    counts = counted(SCAN, A)
+    world.add("view", Materialize(counts, counts.key))
+    assert {name: table.spec.schema.names for name, table in world.tables.tables.items()} == {
+        "view": ("g0", "n")
+    }
+    turned = Project(counts, (ColumnRef(1, t.INT8), A), ("n", "k"))
+    world.add("turned", Materialize(turned, turned.key))
+    assert world.tables.tables["turned"].spec == TableSpec(turned.schema, (1,))
+    lost = Project(counts, (A,), ("k",))
+    world.add("lost", Materialize(lost, lost.key))
+    assert len(world.tables.tables) == 4  # the groups, without a count that shows, and the view
+    assert world.step((1, "x"), (1, "y")) == {"view": [(1, 2, 1)], "turned": [(2, 1, 1)], "lost": [(1, 1)]}
+
+
+def test_an_aggregate_whose_result_can_fail_has_its_own_table() -> None:
+    world = World()
+    total = AggregateCall(next(f for f in AGGREGATES["sum"] if f.args == (t.INT4,)), (A,), t.INT8, "s")
+    sums = Aggregate(SCAN, (B,), (total,), ("b",))
+    world.add("view", Materialize(sums, sums.key))
+    assert len(world.tables.tables) == 2
 
 
 def test_operators_find_their_tables_when_the_first_view_is_gone() -> None:
