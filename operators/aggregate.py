@@ -25,7 +25,7 @@ from .differing import differ_once, differing
 from .evaluate import evaluate_rows
 from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator, RowError
-from .pieces import collect, held_within_room, peek
+from .pieces import SHORTAGES, collect, held_within_room, peek
 from .shape import computed_columns
 from .zset import ZSet, concat
 
@@ -69,8 +69,15 @@ class Aggregate(Node):
     def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
         rows, several = peek(inputs[0])
         if not several:
-            yield self.plain((collect(self.input, rows),), context)
-        elif can_merge(self.calls):
+            whole = collect(self.input, rows)
+            try:
+                yield self.plain((whole,), context)
+                return
+            except SHORTAGES:
+                if len(whole) <= 1 or not can_merge(self.calls):
+                    raise
+            rows = iter((whole.slice(0, len(whole) // 2), whole.slice(len(whole) // 2, len(whole))))
+        if can_merge(self.calls):
             yield self._folded(rows, context)
         else:
             plan = _plan(self, None)

@@ -19,7 +19,7 @@ from .aggregate_plan import Plan
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .evaluate import evaluate_rows
 from .node import EpochContext
-from .pieces import merged
+from .pieces import divided, merged
 from .zset import ZSet
 
 
@@ -49,9 +49,7 @@ class Fold:
     def over(self, pieces: Iterable[ZSet], context: EpochContext) -> Partial | None:
         """All pieces aggregated; None when there were no rows."""
         stack: list[Partial] = []
-        for piece in pieces:
-            poll(context)
-            part = self._partial(piece, context)
+        for part in self._partials(pieces, context):
             if part is None:
                 continue
             # Only those of like size are merged, so a group is copied a logarithmic number of times.
@@ -67,6 +65,11 @@ class Fold:
         """(the result of each call for each group, which groups there are)"""
         states = zip(self.plan.measures, part.states, strict=True)
         return [measure.finish(state) for (measure, _), state in states], part.counts > 0
+
+    def _partials(self, pieces: Iterable[ZSet], context: EpochContext) -> Iterator[Partial | None]:
+        for piece in pieces:
+            poll(context)
+            yield from divided(lambda rows: self._partial(rows, context), piece)
 
     def _partial(self, piece: ZSet, context: EpochContext) -> Partial | None:
         columns, kept = evaluate_rows(self.plan.exprs, piece, context, "Aggregate")
@@ -111,9 +114,12 @@ def needed_rows(plan: Plan, pieces: Iterator[ZSet], context: EpochContext) -> It
     """Of each row what the plan computes, rows that are alike mostly merged."""
     schema = Schema(tuple(Column(f"expr{i}", expr.type) for i, expr in enumerate(plan.exprs)))
 
+    def of(rows: ZSet) -> ZSet:
+        columns, kept = evaluate_rows(plan.exprs, rows, context, "Aggregate")
+        return ZSet(schema, tuple(columns), kept.weights)
+
     def computed() -> Iterator[ZSet]:
         for piece in pieces:
-            columns, kept = evaluate_rows(plan.exprs, piece, context, "Aggregate")
-            yield ZSet(schema, tuple(columns), kept.weights)
+            yield from divided(of, piece)
 
     return merged(computed(), context)

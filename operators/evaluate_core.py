@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ..storage.arrow_compute import pc
 from ..storage.errors import SqlError
+from ..storage.room import check_column
 from ..storage.types import Type
 from .expr import Call, Cast, ColumnRef, Expr, Literal, Now
 from .functions.casts import cast_array
@@ -31,6 +32,8 @@ EVALUATORS: dict[type[Expr], Evaluator] = {}
 
 CACHE_ENTRIES_MAX = 8192
 """Entries of each memo of facts about expressions; a full memo is emptied."""
+
+_TEXTS = (pa.StringScalar, pa.BinaryScalar)
 
 _scalars: dict[int, tuple[Literal, pa.Scalar, pa.Array]] = {}
 
@@ -80,6 +83,8 @@ def _literal(expr: Literal, columns: Columns, length: int, context: EpochContext
 
 def broadcast(scalar: pa.Scalar, length: int) -> pa.Array:
     """The same value on `length` rows."""
+    if length > 1 and scalar.is_valid and isinstance(scalar, _TEXTS):
+        check_column(scalar.as_buffer().size * length)
     return pa.repeat(scalar, length) if scalar.is_valid else pa.nulls(length, scalar.type)
 
 

@@ -13,6 +13,7 @@ from .batch import poll, truth
 from .evaluate import evaluate_rows
 from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator
+from .pieces import divided
 from .zset import ZSet
 
 
@@ -46,7 +47,7 @@ class Filter(Node):
     def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
         for piece in inputs[0]:
             poll(context)
-            yield self.plain((piece,), context)
+            yield from divided(lambda rows: self.plain((rows,), context), piece)
 
     def open(self, context: OpenContext) -> Operator:
         return _Filter(self)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import pyarrow as pa
+
+from ..storage.errors import OutOfMemory
 from .node import EpochContext, Node
 from .pieces import collect
 from .recurse import Recurse
@@ -41,7 +44,15 @@ def flow(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext) -> I
             return iter((plan.plain((inputs(plan),), context),))
         return plan.pieces([pieces(child) for child in plan.inputs], context)
 
-    return pieces(node)
+    return _explained(pieces(node))
+
+
+def _explained(pieces: Iterator[ZSet]) -> Iterator[ZSet]:
+    """The same pieces; a lack of memory is told in PostgreSQL's words."""
+    try:
+        yield from pieces
+    except (MemoryError, pa.ArrowCapacityError) as error:
+        raise OutOfMemory("out of memory", detail=str(error)) from error
 
 
 def _occurring_twice(node: Node) -> set[int]:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
+from ..storage.errors import OutOfMemory
 from ..storage.room import refuse_beyond_room
 from .batch import poll
 from .consolidate import consolidate
@@ -23,6 +25,11 @@ from .zset import ZSet, concat
 
 if TYPE_CHECKING:
     from .node import EpochContext, Node
+
+T = TypeVar("T")
+
+SHORTAGES = (OutOfMemory, MemoryError, pa.ArrowCapacityError)
+"""What is raised for lack of memory, and by Arrow for more than 2 GiB of texts in an array."""
 
 PIECE_ROWS = 1 << 18
 """Rows of a piece that an operator makes. One that it was given it may hand on whole."""
@@ -90,14 +97,18 @@ def merged(pieces: Iterable[ZSet], context: EpochContext) -> Iterator[ZSet]:
     return reduced(pieces, consolidate, context)
 
 
-def cut(rows: ZSet, count: int | None = None) -> Iterator[ZSet]:
-    """The rows in pieces of at most `count` (PIECE_ROWS unless given)."""
-    bound = PIECE_ROWS if count is None else count
-    if len(rows) <= bound:
-        yield rows
-        return
-    for start in range(0, len(rows), bound):
-        yield rows.slice(start, min(bound, len(rows) - start))
+def divided(work: Callable[[ZSet], T], rows: ZSet) -> Iterator[T]:
+    """What `work` makes of the rows: of all at once, or of parts if the results do not fit into one array."""
+    try:
+        done = work(rows)
+    except SHORTAGES:
+        if len(rows) <= 1:
+            raise
+        middle = len(rows) // 2
+        yield from divided(work, rows.slice(0, middle))
+        yield from divided(work, rows.slice(middle, len(rows) - middle))
+    else:
+        yield done
 
 
 def withdrawals_first(delta: ZSet) -> ZSet:

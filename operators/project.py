@@ -13,6 +13,7 @@ from .batch import poll
 from .evaluate import evaluate_rows
 from .expr import ColumnRef, Expr
 from .node import EpochContext, Node, OpenContext, Operator
+from .pieces import divided
 from .shape import carried_key, computed_columns
 from .zset import ZSet
 
@@ -56,7 +57,7 @@ class Project(Node):
         schema = self.schema
         for piece in inputs[0]:
             poll(context)
-            yield self.over(piece, context, schema)
+            yield from divided(lambda rows: self.over(rows, context, schema), piece)
 
     def over(self, rows: ZSet, context: EpochContext, schema: Schema) -> ZSet:
         """The projection of `rows`, whose schema is known to be `schema`."""

@@ -6,7 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from .errors import InternalError, OutOfMemory, SqlError
+from .errors import InternalError, OutOfMemory, ProgramLimitExceeded
 
 HELD_SHARE = 0.25
 """Share of the machine's memory that one result, or one input of an operator, may take."""
@@ -17,7 +17,10 @@ LOOK_BYTES = 64 << 20
 VALUE_BYTES_MAX = 0x3FFFFFFF
 """Bytes of one value, as in PostgreSQL."""
 
-ARROW_BYTES_MAX = 0x7FFFFFFF
+ARRAY_ELEMENTS_MAX = VALUE_BYTES_MAX // 8
+"""Elements of one array, as in PostgreSQL."""
+
+ARROW_BYTES_MAX = 0x7FFFFFFE
 """Bytes that the strings of one Arrow array may have together."""
 
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -56,6 +59,26 @@ def refuse_beyond_room(held: int) -> None:
         )
 
 
-def oversized(size: int) -> SqlError | None:
-    """PostgreSQL's error for allocating a value of so many bytes, None when it may be."""
-    return InternalError(f"invalid memory alloc request size {size}") if size > VALUE_BYTES_MAX else None
+def check_value(size: int) -> None:
+    """Raises, as PostgreSQL does, for allocating a value of too many bytes."""
+    if size > VALUE_BYTES_MAX:
+        raise InternalError(f"invalid memory alloc request size {size}")
+
+
+def check_buffer(size: int, more: int) -> None:
+    """Raises, as PostgreSQL does, for making a string of `size` bytes longer by `more`."""
+    if size + more > VALUE_BYTES_MAX:
+        detail = f"Cannot enlarge string buffer containing {size} bytes by {more} more bytes."
+        raise ProgramLimitExceeded("out of memory", detail=detail)
+
+
+def check_elements(count: int) -> None:
+    """Raises, as PostgreSQL does, for an array of so many elements."""
+    if not 0 <= count <= ARRAY_ELEMENTS_MAX:
+        raise ProgramLimitExceeded(f"array size exceeds the maximum allowed ({ARRAY_ELEMENTS_MAX})")
+
+
+def check_column(size: int) -> None:
+    """Raises OutOfMemory for strings of so many bytes in one column of one piece."""
+    if size > ARROW_BYTES_MAX:
+        raise OutOfMemory("out of memory", detail=f"Texts of {size} bytes do not fit into one batch.")

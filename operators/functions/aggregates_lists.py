@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from ...storage import jsons
 from ...storage import types as t
+from ...storage.arrow_compute import pc
 from ...storage.errors import InvalidParameterValue, NullNotAllowed
+from ...storage.room import check_buffer, check_column, check_elements, refuse_beyond_room
 from ...storage.types import Type, array_of
 from .aggregates import AggregateFunction, Int64, Types, Whole, register
 from .aggregates_extremes import best_positions, edge_positions, ranks, take_or_null
@@ -48,7 +50,21 @@ def _per_group(offsets: Int64) -> zip[tuple[int, int]]:
     return zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
 
 
+def _check_joined(args: Sequence[pa.Array], weights: Int64, offsets: Int64) -> None:
+    """Raises before a joined text, or all of them, would be too long."""
+    known = [arg if arg.null_count < len(arg) else pa.nulls(len(arg), pa.binary()) for arg in args]
+    lengths = [pc.fill_null(pc.binary_length(arg), 0).to_numpy().astype(np.int64) for arg in known]
+    ends = np.concatenate([[0], np.cumsum((lengths[0] + lengths[1]) * weights)])
+    sizes = ends[offsets[1:]] - ends[offsets[:-1]]
+    largest = int(sizes.max(initial=0))
+    last = int(lengths[0].max(initial=0) + lengths[1].max(initial=0))
+    check_buffer(largest - last if largest > last else 0, min(last, largest))
+    check_column(int(ends[-1]))
+    refuse_beyond_room(16 * int(weights.sum()))
+
+
 def _string_agg(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
+    _check_joined(args, weights, offsets)
     expanded, offsets = repeated(args, weights, offsets)
     texts, delimiters = (column.to_pylist() for column in expanded)
     empty: Any = b"" if types[0].name == "bytea" else ""
@@ -72,6 +88,8 @@ for _type in (t.TEXT, t.BYTEA):
 
 
 def _array_agg(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
+    many = np.concatenate([[0], np.cumsum(weights)])
+    check_elements(int((many[offsets[1:]] - many[offsets[:-1]]).max(initial=0)))
     (elements,), offsets = repeated(args, weights, offsets)
     empty = offsets[1:] == offsets[:-1]
     type_ = array_of(types[0].bare()).arrow

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ...storage import types as t
 from ...storage.arrow_compute import pc
 from ...storage.errors import NullNotAllowed
+from ...storage.room import check_elements, refuse_beyond_room
 from ...storage.types import Type, array_of
 from .comparison import distinct
 from .lists import build, interleave, lists_of
@@ -165,6 +166,9 @@ def _fill(args: Sequence[pa.Array], length: int, context: EpochContext, types: T
     counts = np.zeros(length, np.int64)
     wanted = values(lists.elements.take(pa.array(lists.flat))).astype(np.int64)
     counts[lists.rows] = wanted
+    for count in (counts.min(initial=0), counts.max(initial=0)):
+        check_elements(int(count))
+    refuse_beyond_room(16 * int(counts.sum()))
     rows = np.repeat(np.arange(length), counts)
     return build(length, rows, args[0].take(pa.array(rows)), array_of(types[0].bare()).arrow)
 

@@ -18,6 +18,7 @@ from ...storage.errors import (
     ProgramLimitExceeded,
     SubstringError,
 )
+from ...storage.room import VALUE_BYTES_MAX, check_buffer, check_column, check_value
 from ...storage.types import Type
 from .casts_text import to_string
 from .registry import Kernel, scalar
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from ..node import EpochContext
 
 _S = pa.string()
-_MEGABYTES_MAX = 0x3FFFFFFF
-"""Bytes of one value, as in PostgreSQL."""
+_LOOK_BYTES = 100 << 20
+"""Replacing is foreseen exactly when the result could have more bytes."""
 
 
 def _one(function: Callable[[Any], pa.Array], doc: str) -> Kernel:
@@ -255,7 +256,7 @@ for _name in ("btrim", "ltrim", "rtrim"):
 
 def _padding(text: str, length: int, fill: str) -> str:
     missing = max(length, 0) - len(text)
-    if missing * 4 > _MEGABYTES_MAX:
+    if missing * 4 > VALUE_BYTES_MAX:
         raise ProgramLimitExceeded("requested length too large")
     return (fill * (missing // len(fill) + 1))[:missing] if fill and missing > 0 else ""
 
@@ -289,17 +290,21 @@ for _name, _function in (("lpad", _lpad), ("rpad", _rpad)):
 
 def _repeat(text: str, count: int) -> str:
     """The string so many times."""
-    if count > 0 and len(text.encode()) * count > _MEGABYTES_MAX:
+    if count > 0 and len(text.encode()) * count > VALUE_BYTES_MAX:
         raise ProgramLimitExceeded("requested length too large")
     return text * count
 
 
 def _replace(text: str, old: str, new: str) -> str:
     """All occurrences of one string replaced by another."""
+    if len(text) * max(len(new), 1) > _LOOK_BYTES and old:
+        check_buffer(len(text.encode()), text.count(old) * (len(new.encode()) - len(old.encode())))
     return text.replace(old, new) if old else text
 
 
 def _fast_replace(column: pa.Array, old: str, new: str) -> pa.Array | None:
+    if _bytes_of(column) * max(len(new), 1) > _LOOK_BYTES:
+        return None
     return pc.replace_substring(column, old, new) if old else column
 
 
@@ -319,11 +324,32 @@ scalar("translate", (t.TEXT, t.TEXT, t.TEXT), t.TEXT)(each(_translate, _S))
 # Joining.
 
 
+def _joined(parts: Sequence[Any]) -> pa.Array:
+    """The texts of each row one after the other. Raises before one, or all, would be too long."""
+    size = sum(_bytes_of(part) for part in parts)
+    if size > VALUE_BYTES_MAX:
+        lengths = [pc.cast(pc.fill_null(pc.binary_length(part), 0), pa.int64()) for part in parts]
+        whole = lengths[0]
+        for more in lengths[1:]:
+            whole = pc.add(whole, more)
+        check_value((whole.as_py() if isinstance(whole, pa.Scalar) else pc.max(whole).as_py()) + 4)
+        check_column(whole.as_py() if isinstance(whole, pa.Scalar) else pc.sum(whole).as_py())
+    return pc.binary_join_element_wise(*parts, pa.scalar("", _S))
+
+
+def _bytes_of(part: Any) -> int:
+    """At least the bytes of a column's texts; of a constant, a row's."""
+    if isinstance(part, pa.Scalar):
+        return part.as_buffer().size if part.is_valid else 0
+    data = part.buffers()[2]
+    return 0 if data is None else data.size
+
+
 @scalar("||", (t.TEXT, t.TEXT), t.TEXT)
 @native
 def _concatenate(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
     """Two strings as one."""
-    return pc.binary_join_element_wise(args[0], args[1], pa.scalar("", _S))
+    return _joined(args)
 
 
 def _as_text(array: pa.Array, type_: Type, context: EpochContext) -> pa.Array:
@@ -346,7 +372,7 @@ def _join_any(left: Type, right: Type) -> None:
     ) -> pa.Array:
         """A string and the text of another value as one string."""
         parts = [_as_value(arg, type_, context) for arg, type_ in zip(args, types, strict=True)]
-        return pc.binary_join_element_wise(parts[0], parts[1], pa.scalar("", _S))
+        return _joined(parts)
 
 
 def _as_value(array: pa.Array, type_: Type, context: EpochContext) -> pa.Array:
@@ -364,7 +390,7 @@ def _concat(
 ) -> pa.Array:
     """The texts of all values that are not NULL, joined."""
     parts = [pc.fill_null(_as_text(a, ty, context), "") for a, ty in zip(args, types, strict=True)]
-    return pc.binary_join_element_wise(*parts, pa.scalar("", _S))
+    return _joined(parts)
 
 
 @scalar("concat_ws", (t.TEXT, Type("any")), t.TEXT, strict=False, variadic=True, volatility="stable")

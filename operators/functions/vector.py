@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from ...storage.arrow_compute import pc
 from ...storage.errors import QueryCanceled, SqlError
+from ...storage.room import check_column, check_value
 from .polling import CALLS_BETWEEN_POLLS, polled
 from .registry import Kernel
 
@@ -37,6 +38,9 @@ _DTYPES: dict[str, Any] = {
     "date32[day]": np.int32, "time64[us]": np.int64, "timestamp[us]": np.int64,
     "timestamp[us, tz=UTC]": np.int64, "uint8": np.uint8,
 }  # fmt: skip
+LONG_TEXT = 4096
+"""Characters of a text beyond which it is looked how many there are altogether."""
+
 _BY_TYPE: dict[pa.DataType, Any] = {}
 
 
@@ -179,18 +183,24 @@ def call_each(function: Callable[..., Any], rows: Any, context: EpochContext | N
     done: list[Any] = []
     failed: list[int] = []
     first: SqlError | None = None
+    held = 0
     with polled(context) as poll:
         for position, row in enumerate(rows):
             if poll is not None and position % CALLS_BETWEEN_POLLS == 0:
                 poll()
             try:
-                done.append(function(*row))
+                value = function(*row)
             except QueryCanceled:
                 raise
             except SqlError as error:
                 first = first or error
                 failed.append(position)
-                done.append(None)
+                value = None
+            done.append(value)
+            if isinstance(value, str) and len(value) > LONG_TEXT:
+                check_value(len(value))
+                held += len(value)
+                check_column(held)
     if first is not None:
         first.rows = np.array(failed, np.int64)
         raise first
