@@ -15,7 +15,7 @@ def plain_value(type_: Type, array: pa.Array) -> object:
         return None
     ticks = _TICKS.get((type_.element or type_).name)
     if ticks is None:
-        return array[0].as_py()
+        return array.to_pylist()[0] if len(array) == 1 else array[0].as_py()
     if type_.element is None:
         return array.view(ticks)[0].as_py()
     return array.slice(0, 1).flatten().view(ticks).to_pylist()

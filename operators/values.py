@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ..storage.arrowview import one_value
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import BOOL
@@ -47,6 +48,8 @@ class Values(Node):
     def _column(self, position: int, context: EpochContext) -> pa.Array:
         arrow = self.schema_.types[position].arrow
         exprs = [row[position] for row in self.rows]
+        if len(exprs) == 1 and isinstance(exprs[0], Literal):
+            return one_value(exprs[0].value, arrow)
         if all(isinstance(expr, Literal) for expr in exprs):
             return pa.array([expr.value for expr in exprs if isinstance(expr, Literal)], arrow)
         return pa.concat_arrays([evaluate(expr, (), 1, context) for expr in exprs])

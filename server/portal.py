@@ -13,6 +13,7 @@ from typing import overload
 
 import pyarrow as pa
 
+from ..storage.arrowview import one_value
 from ..storage.binaryform import decode_binary
 from ..storage.errors import InvalidBinaryRepresentation, ProtocolViolation
 from ..storage.textform import TextSettings, parse_text
@@ -148,7 +149,7 @@ class BoundValues(Sequence[pa.Array]):
             return [*self][index]
         value = self._values[index]
         if isinstance(value, int | str):
-            value = self._values[index] = pa.array([value], self._types[index].arrow)
+            value = self._values[index] = one_value(value, self._types[index].arrow)
         return value
 
     def integer(self, index: int) -> int | None:

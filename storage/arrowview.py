@@ -111,6 +111,24 @@ def one_integer(value: int, arrow: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(arrow, 1, [None, pa.py_buffer(_PACK_INTEGER[arrow](value))])
 
 
+_FLOAT = Struct("<d").pack
+_OFFSETS = Struct("<ii").pack
+_STRING, _DOUBLE = pa.string(), pa.float64()
+
+
+def one_value(value: object, arrow: pa.DataType) -> pa.Array:
+    """`pa.array([value], arrow)`; of the commonest types in a third of its time."""
+    if type(value) is int and arrow in _PACK_INTEGER and value.bit_length() < arrow.bit_width:
+        return one_integer(value, arrow)
+    if type(value) is str and arrow == _STRING:
+        data = value.encode()
+        offsets = pa.py_buffer(_OFFSETS(0, len(data)))
+        return pa.Array.from_buffers(arrow, 1, [None, offsets, pa.py_buffer(data)])
+    if type(value) is float and arrow == _DOUBLE:
+        return pa.Array.from_buffers(arrow, 1, [None, pa.py_buffer(_FLOAT(value))])
+    return pa.array([value], arrow)
+
+
 def from_bools(
     values: ByteArray | npt.NDArray[np.bool_], valid: ByteArray | npt.NDArray[np.bool_] | None = None
 ) -> pa.Array:

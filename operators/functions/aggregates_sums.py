@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ...storage import intervals
 from ...storage import types as t
+from ...storage.arrowview import one_integer, one_value
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
 from . import exact_floats, exact_sums
@@ -28,6 +29,7 @@ from .vector import fail, masked, values
 
 Rows = tuple[pa.Array, Int64, Int64]
 _WIDE = fixed_numeric(0)
+INT64 = pa.int64()
 
 
 def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
@@ -41,7 +43,7 @@ def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
 def add_counts(old: pa.Array, part: pa.Array) -> pa.Array:
     """Sum of two int64 accumulators."""
     if len(old) == 1:
-        return pa.array([old[0].as_py() + part[0].as_py()], pa.int64())
+        return one_integer(old.to_pylist()[0] + part.to_pylist()[0], INT64)
     return pa.array(values(old) + values(part))
 
 
@@ -52,7 +54,7 @@ def add_wide(old: pa.Array, part: pa.Array) -> pa.Array:
 
 def nonempty(count: pa.Array) -> npt.NDArray[np.bool_] | None:
     """Which groups have a value; None when all have."""
-    if len(count) == 1 and count[0].as_py() > 0:
+    if len(count) == 1 and count.to_pylist()[0] > 0:
         return None
     valid = values(count) > 0
     return None if valid.all() else valid
@@ -342,7 +344,7 @@ def _finish_one(count: int, total: bytes, divide: bool) -> pa.Array | None:
     if count <= 0:
         return None
     result = exact_floats.to_float(exact_floats.unpack_integer(total), count if divide else 1)
-    return pa.array([result], pa.float64()) if math.isfinite(result) else None
+    return one_value(result, pa.float64()) if math.isfinite(result) else None
 
 
 def _check_overflow(data: npt.NDArray[Any], sums: pa.Array) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.server.portal import BoundValues, bind_values
-from millpond.storage.arrowview import one_integer
+from millpond.storage.arrowview import one_integer, one_value
 from millpond.storage.textform import TextSettings
 from millpond.storage.types import FLOAT8, INT2, INT4, INT8, TEXT, Type
 
@@ -43,3 +43,28 @@ def test_values_are_arrays_of_one_in_order() -> None:
 def test_one_integer_is_an_array_of_it(arrow: pa.DataType) -> None:
     for value in (0, 1, -1, 2 ** (arrow.bit_width - 1) - 1, -(2 ** (arrow.bit_width - 1))):
         assert one_integer(value, arrow).equals(pa.array([value], arrow))
+
+
+ONES = [
+    *[(value, arrow) for arrow in (pa.int16(), pa.int32(), pa.int64()) for value in (0, -1, 32767, -32768)],
+    *[(value, pa.int64()) for value in (2**63 - 1, -(2**63), None)],
+    *[(value, pa.string()) for value in ("", "plain", "é日本\x00", None)],
+    *[(value, pa.float64()) for value in (0.5, float("inf"), 7, None)],
+    (b"raw", pa.binary()),
+    (True, pa.bool_()),
+    ([1, 2], pa.list_(pa.int64())),
+    (5, pa.timestamp("us")),
+]
+
+
+@pytest.mark.parametrize(("value", "arrow"), ONES)
+def test_one_value_is_an_array_of_it(value: object, arrow: pa.DataType) -> None:
+    made = one_value(value, arrow)
+    made.validate(full=True)
+    assert made.equals(pa.array([value], arrow))
+
+
+def test_one_value_that_does_not_fit_is_refused_as_by_arrow() -> None:
+    for value, arrow in ((1 << 15, pa.int16()), (1 << 63, pa.int64())):
+        with pytest.raises((pa.ArrowInvalid, OverflowError)):
+            one_value(value, arrow)
