@@ -8,7 +8,6 @@ view that was the reason, or answered with the error (I2, I9).
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -20,22 +19,21 @@ from functools import partial
 from typing import Any
 
 from ..operators.dataflow import ViewFailure
-from ..operators.node import EpochContext
 from ..planner.define import Definition
 from ..sql.entries import Sink, Source, Table
-from ..sql.parse import parse
 from ..storage.errors import AdminShutdown, InternalError, SqlError, StatementTooComplex
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .epoch import Epoch
-from .jobs import Job, JobFailure, Jobs
+from .job import Job, JobFailure
+from .jobs import Jobs
 from .published import Published
-from .relations import ReadContext, has_connector, open_reader
+from .relations import has_connector, open_reader
 from .sink import SinkRunner, open_writer, outbox_name
 from .sinks import trim_sink
 from .source import ReadAhead, SourceReader
-from .state import JOBS, State
-from .works import CallWork, DefineWork, Work
+from .state import State
+from .works import CallWork, Work
 
 log = logging.getLogger("millpond.engine")
 
@@ -79,8 +77,6 @@ class Engine:
             self._open_source(entry)
         for entry in self.state.catalog.of(Sink):
             self._open_sink(entry)
-        for work in left_jobs(self.state):
-            self.submit(work).add_done_callback(partial(self._forget_failed, work.resumes))
         self._thread.start()
 
     def hand_over(self) -> None:
@@ -141,6 +137,7 @@ class Engine:
         while True:
             works = self._wait()
             if works is None:
+                self._forget_waited_for()
                 return
             started = time.monotonic()
             self._run_works(works)
@@ -155,14 +152,17 @@ class Engine:
                 self._condition.wait(SOURCE_POLL_S if self._sources or self.jobs else None)
             if self._stopping:
                 return None
-            works: list[Work] = []
-            while self._works and len(works) < WORKS_PER_EPOCH_MAX:
-                if self._works[0].solo and works:
-                    break
-                works.append(self._works.popleft())
-                if works[-1].solo:
-                    break
-            return works
+            return self._take([])
+
+    def _take(self, works: list[Work]) -> list[Work]:
+        """Moves what waits, and may be in the same epoch, to `works`; the condition is held."""
+        while self._works and len(works) < WORKS_PER_EPOCH_MAX:
+            if self._works[0].solo and works:
+                break
+            works.append(self._works.popleft())
+            if works[-1].solo:
+                break
+        return works
 
     def _more_to_do(self) -> bool:
         return time.monotonic() >= self._rest_until and (self._source_ready() or self.jobs.ready)
@@ -204,12 +204,11 @@ class Engine:
         self.jobs.end(job, error)
         self._works.append(CallWork(function=lambda epoch: epoch.forget_view(job.number)))
 
-    def _forget_failed(self, number: int, begun: Future[Any]) -> None:
-        """A job of an earlier process that cannot even begin is not tried again."""
-        error = begun.exception()
-        if error is not None and not isinstance(error, AdminShutdown):
-            log.warning("job %d of the last process cannot go on: %s", number, error)
-            self.submit(CallWork(function=lambda epoch: epoch.forget_view(number)))
+    def _forget_waited_for(self) -> None:
+        """An orderly end: clients will be told that their views are not made, so they do not go on later."""
+        numbers = [job.number for job in self.jobs.waited_for()]
+        if numbers:
+            self._run_works([CallWork(function=lambda epoch: [epoch.forget_view(n) for n in numbers])])
 
     def _epoch(self, works: list[Work]) -> None:
         if not works and not self._more_to_do():
@@ -217,13 +216,18 @@ class Engine:
         epoch = Epoch(self.state, self._now(), self.jobs)
         answers: list[tuple[Work, Any, SqlError | None]] = []
         delivered: list[ReadAhead] = []
+        solo = any(work.solo for work in works)
         try:
+            self.jobs.take_up(epoch)
+            if self.jobs.due(len(works), solo):
+                self.jobs.feed(epoch)
+                self._join(works)
             for work in works:
                 answers.append(self._run_one(work, epoch))
-            if not any(work.solo for work in works):
+            if not solo:
                 delivered = self._deliver(epoch)
             epoch.step()
-            self.jobs.advance(epoch)
+            self.jobs.follow(epoch)
             if epoch.changed:
                 epoch.commit()
             else:
@@ -238,6 +242,15 @@ class Engine:
             self._publish(epoch)
         self.jobs.settle(committed=True)
         self._answer(answers, epoch)
+
+    def _join(self, works: list[Work]) -> None:
+        """Works that came while a chunk was fed share the epoch, and its fsync, with it."""
+        with self._condition:
+            if self._works and not self._works[0].solo:
+                known = len(works)
+                self._take(works)
+                came = works[known:]
+                works[known:] = [work for work in came if work.future.set_running_or_notify_cancel()]
 
     def _run_one(self, work: Work, epoch: Epoch) -> tuple[Work, Any, SqlError | None]:
         """Runs one work. A solo work that fails may have changed things: the epoch is then undone."""
@@ -288,8 +301,10 @@ class Engine:
             if error is not None:
                 work.future.set_exception(error)
             elif isinstance(result, Job):
-                if result.work.background:
+                if result.future is None:
                     work.future.set_result((result.definition, 0))
+            elif epoch.filling and not getattr(work, "background", False):
+                self.jobs.answer_after(epoch.filling, work.future, result)
             else:
                 work.future.set_result(result)
 
@@ -372,21 +387,3 @@ class Engine:
         """µs since 1970, never going back: a clock set back does not turn time around."""
         self._time_us = max(self._clock_us(), self._time_us + 1)
         return self._time_us
-
-
-def left_jobs(state: State) -> list[DefineWork]:
-    """Jobs that were to go on in the background when the last process ended, to be done from the start."""
-    columns, _ = state.tables[JOBS].scan()
-    works: list[DefineWork] = []
-    for number, text, path in zip(*(column.to_pylist() for column in columns), strict=True):
-        read = ReadContext(EpochContext(state.storage.epoch, 0), tuple(json.loads(path)))
-        works.append(
-            DefineWork(
-                statement=parse(text)[0],
-                search_path=read.search_path,
-                read=read,
-                background=True,
-                resumes=number,
-            )
-        )
-    return works

@@ -30,7 +30,8 @@ from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
 from .fill import Fill
-from .jobs import Jobs, forget_job, refuse_pending, reserved
+from .job import Job, feeds_sink, forget_job, refuse_pending, reserved, too_much
+from .jobs import Jobs
 from .relations import ReadContext, has_connector, open_reader, reset_offset
 from .sinks import ROUNDS_MAX, add_sink, deliver_to_sink, drop_sink
 from .source import SourceBatch, SourceError
@@ -64,6 +65,8 @@ class Epoch:
         self.outbox_rows: dict[str, int] = {}
         """Rows this epoch has put into each outbox."""
         self.definitions: list[Definition] = []
+        self.filling: list[Job] = []
+        """Jobs of views that this epoch puts into the catalogue without rows."""
         self.touched: set[str] = set()
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
         """`state.tables` and `state.stalled` before the first definition."""
@@ -119,7 +122,7 @@ class Epoch:
         refuse_pending(self.state, definition)
         self.changed = True
         self._remember_relations()
-        self._drop_abandoned()
+        self.drop_abandoned()
         self.step()
         for entry in definition.dropped:
             self._drop(entry)
@@ -136,10 +139,18 @@ class Epoch:
                 self.state.tables[entry.id] = self.state.storage.table(entry.id, table_spec(entry))
                 self.touched.add(entry.id)
             elif isinstance(entry, MaterializedView):
-                add_view(self.state, entry, self.context, self._backfill)
-                self.touched.add(entry.id)
+                self._add_view(entry, definition)
             elif isinstance(entry, Sink):
                 deliver_to_sink(self, entry, add_sink(self.state, entry, self.context, self._backfill))
+
+    def _add_view(self, view: MaterializedView, definition: Definition) -> None:
+        """Fills a view of the catalogue, or leaves that to a job."""
+        self.touched.add(view.id)
+        sinks = feeds_sink(self.catalog, view) or any(isinstance(entry, Sink) for entry in definition.created)
+        if self.jobs is not None and not sinks and too_much(self.state, view, self.catalog):
+            self.filling.append(self.jobs.refill(self, view))
+        else:
+            add_view(self.state, view, self.context, self._backfill)
 
     def reserve(self, definition: Definition) -> None:
         """Takes the OIDs of a definition that will be carried out later. Raises if its names are taken."""
@@ -147,27 +158,33 @@ class Epoch:
         self.changed = True
         self.catalog = self.state.catalog = reserved(self.catalog, definition)
 
-    def complete(self, view: MaterializedView, definition: Definition, fill: Fill) -> None:
-        """Puts a view that was filled in earlier epochs, and in this one, in the catalogue.
+    def complete(self, job: Job, fill: Fill) -> None:
+        """A view that was filled in earlier epochs, and in this one, can be read from the next one on.
 
         The fill's operators are taken over once the epoch is committed. Raises if the name is taken.
         """
-        state = self.state
+        state, view = self.state, job.view
         self._remember_relations()
-        self._drop_abandoned()
-        going = [entry for entry in definition.dropped if self.catalog.by_oid(entry.oid) is not None]
+        self.drop_abandoned()
+        if self.catalog.by_oid(view.oid) is None:
+            self._enter(view, job.replaces)
+        for name in state.dataflow.surplus(fill.dataflow):
+            state.storage.drop(name)
+        state.stalled.pop(view.id, None)
+        state.tables[view.id] = fill.rows
+        self.touched.add(view.id)
+
+    def _enter(self, view: MaterializedView, replaces: Sequence[int]) -> None:
+        """Puts a view in the catalogue, in the place of what it replaces."""
+        going = [entry for oid in replaces if (entry := self.catalog.by_oid(oid)) is not None]
         for entry in going:
             self._drop(entry)
         catalog = self.catalog.without(*(entry.oid for entry in going))
         catalog.check_free("materialized view", view.schema_name, view.name)
         if catalog.schema(view.schema_name) is None:
             raise InvalidSchemaName(f'schema "{view.schema_name}" does not exist')
-        self.catalog = state.catalog = catalog.with_(view)
-        for name in state.dataflow.surplus(fill.dataflow):
-            state.storage.drop(name)
-        state.tables[view.id] = fill.rows
-        self.touched.add(view.id)
-        self.definitions.append(Definition(self.catalog, definition.tag, (view,), tuple(going)))
+        self.catalog = self.state.catalog = catalog.with_(view)
+        self.definitions.append(Definition(self.catalog, "", (view,), tuple(going)))
 
     def forget_view(self, number: int) -> None:
         """What is left of a view that was never completed: its row errors, its job."""
@@ -197,6 +214,8 @@ class Epoch:
     def _drop(self, entry: object) -> None:
         state = self.state
         if isinstance(entry, MaterializedView):
+            if self.jobs is not None:
+                self.jobs.forsake(self, entry)
             for name in self._tables_of(entry):
                 state.storage.drop(name)
             self._forget_errors(entry.oid)
@@ -240,12 +259,12 @@ class Epoch:
         self._write_sequences()
         if self.catalog is not self._catalog_before:
             self._write_catalog()
-        self._drop_abandoned()
+        self.drop_abandoned()
         self._handed_over = True
         self.state.storage.commit(self._offsets)
         self.state.abandoned.clear()
 
-    def _drop_abandoned(self) -> None:
+    def drop_abandoned(self) -> None:
         """Drops the tables of operators that ended outside of an epoch, before anything makes them anew."""
         if not self._dropped_abandoned:
             self._dropped_abandoned = True

@@ -1,33 +1,29 @@
-"""`Fill`: a new view brought up to date with its inputs, a chunk in each epoch, while all else goes on.
+"""`Fill`: a new view brought up to date with its inputs, a chunk at a time, while all else goes on.
 
-The new operators are wired in a dataflow of their own. In each epoch they are stepped with
+The new operators are wired in a dataflow of their own. In an epoch they are stepped
 
-* a chunk: some rows of one input that they have not seen, as they are in this epoch;
-* of the epoch's own changes to each input, those to rows they have seen.
+* with a chunk: some rows of one input that they have not seen, as they are when the epoch begins (`feed`);
+* with the epoch's own changes to each input, of rows they have seen (`follow`).
 
 So after every epoch they have seen, of each input, *some of its current rows*, and nothing else: never a
 row that is gone, never a row going that did not come, never two rows of a key. This is what a state
 table insists on, and it is why changes need no queue. Once every row has been seen their state is that of
-the query over the current inputs (I5: an operator's state depends on the sum of its input only).
+the query over the current inputs (I5: an operator's state depends on the sum of its input only). Which rows
+have been seen is told in `fill_inputs.py`; it is written down in each epoch, together with what the
+operators did, so a fill goes on after a crash. The idea is that of watermark-based snapshots
+(Andreakis and Papapanagiotou, DBLog, 2019, section 3).
 
-Whether a row has been seen is decided by its key (of a bag: the row) and `base`, the table's snapshot of
-the epoch before the first. Chunks go through the positions of `base` in order. A row has been seen if its key
-is not in `base` (its changes were always passed on) or stands before the frontier. A chunk takes the keys
-of the next positions and reads the *current* rows of these keys, so what happened to them meanwhile is
-in it. The idea is that of watermark-based snapshots (Andreakis and Papapanagiotou, DBLog, 2019, section 3),
-with the order of a snapshot in place of that of a key. A source only grows: what was committed before the
-first epoch is read again in chunks, and what comes later is passed on at once.
-
-Bounds: one chunk, READ_AHEAD_BATCHES of a source, and the snapshot, whose rows are mostly the table's own.
+Bounds: one chunk, READ_AHEAD_BATCHES of a source, the keys of a table with 8 bytes each for their order,
+and the keys of rows written meanwhile and not seen yet.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
+import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
 
 from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext, Node, walk
@@ -36,15 +32,18 @@ from ..operators.scan import Scan
 from ..operators.window import Window
 from ..operators.zset import ZSet, concat
 from ..sql.entries import Source
-from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
-from .relations import open_reader
-from .source import READ_AHEAD_BATCHES, Connectors
-from .state import State
+from .fill_inputs import Input, Progress, TableInput
+from .fill_sources import NothingInput, SourceInput
+from .source import Connectors
+from .state import FILLS, State
 
-CHUNK_S = 0.02
-"""How long a chunk should keep the engine from everything else; its commit takes about as long again."""
-CHUNK_ROWS_FIRST = 10_000
+CHUNK_S = 0.0015
+"""Processor time for which a chunk should keep the engine from clients that write; its commit takes about as
+long again."""
+CHUNK_IDLE_S = 0.01
+"""The same while nobody has written for a while."""
+CHUNK_ROWS_FIRST = 2_000
 CHUNK_ROWS_MIN = 1_000
 CHUNK_ROWS_MAX = 1_000_000
 COMPUTED_WHOLE = (Window, Recurse)
@@ -52,195 +51,31 @@ COMPUTED_WHOLE = (Window, Recurse)
 (the whole is then about twice the work of one epoch's) however long they take."""
 
 
-class Input(Protocol):
-    """One relation that the view reads, on its way into the new operators."""
-
-    @property
-    def done(self) -> bool:
-        """Whether committed epochs fed all of it."""
-        ...
-
-    @property
-    def ending(self) -> bool:
-        """Whether with the open epoch all of it is fed."""
-        ...
-
-    @property
-    def fed(self) -> int:
-        """Rows fed."""
-        ...
-
-    @property
-    def total(self) -> int | None:
-        """Rows to feed; None when nobody knows."""
-        ...
-
-    @property
-    def ready(self) -> bool:
-        """Whether `chunk` has something."""
-        ...
-
-    def passed_on(self, delta: ZSet) -> ZSet:
-        """Of a change of this epoch, what belongs to rows that were fed."""
-        ...
-
-    def chunk(self, rows: int) -> ZSet:
-        """About so many rows that were not fed; the last chunk may have none."""
-        ...
-
-    def settle(self, committed: bool) -> None:
-        """The epoch ended: what its chunk held is fed, or is to be fed again."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class TableInput:
-    """A table or a view. `table` has the current rows, `base` is its snapshot of the epoch before."""
-
-    def __init__(self, table: StateTable, schema: Schema) -> None:
-        """`schema`: the relation's, the first columns of the table."""
-        self._table = table
-        self._schema = schema
-        self._base = table.snapshot()
-        self._frontier = self._next = 0
-        self.fed, self.total = 0, len(self._base)
-        self.done = False
-        self._rows = 0
-
-    @property
-    def ready(self) -> bool:
-        return not self.done
-
-    @property
-    def ending(self) -> bool:
-        return self._next >= self._base.limit
-
-    def passed_on(self, delta: ZSet) -> ZSet:
-        if self.done:
-            return delta
-        keys = [delta.columns[i] for i in self._table.spec.key_columns]
-        return delta.filter(self._base.lookup(keys, len(delta)) < self._frontier)
-
-    def chunk(self, rows: int) -> ZSet:
-        key, base = self._table.spec.key_columns, self._base
-        self._next = min(self._frontier + rows, base.limit)
-        positions = base.positions(self._frontier, self._next)
-        self._rows = len(positions)
-        if not len(positions):
-            return ZSet.empty(self._schema)
-        now = self._table.lookup(base.take(positions, key), len(positions))
-        now = now[now >= 0]
-        columns = self._table.take(now, range(len(self._schema)))
-        return ZSet(self._schema, tuple(columns), self._table.weights(now))
-
-    def settle(self, committed: bool) -> None:
-        if committed:
-            self._frontier = self._next
-            self.fed += self._rows
-            self.done = self.ending
-        self._next, self._rows = self._frontier, 0
-
-    def close(self) -> None:
-        pass
-
-
-class SourceInput:
-    """What a source delivered up to the offset `until`, read again by a thread a few batches ahead."""
-
-    total = None
-
-    def __init__(self, entry: Source, until: bytes, connectors: Connectors, wake: Callable[[], None]) -> None:
-        self._entry, self._until, self._connectors, self._wake = entry, until, connectors, wake
-        self._batches: queue.Queue[ZSet | Exception | None] = queue.Queue(READ_AHEAD_BATCHES)
-        self._head: ZSet | None = None
-        self._taken = self._rows = self.fed = 0
-        self.done = self.ending = False
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"fill-{entry.name}", daemon=True)
-        self._thread.start()
-
-    @property
-    def ready(self) -> bool:
-        return not self.done and (self._head is not None or not self._batches.empty())
-
-    def passed_on(self, delta: ZSet) -> ZSet:
-        return delta
-
-    def chunk(self, rows: int) -> ZSet:
-        if self._head is None:
-            item = self._batches.get_nowait()
-            if isinstance(item, Exception):
-                raise item
-            if item is None:
-                self.ending = True
-                return ZSet.empty(self._entry.schema)
-            self._head, self._taken = item, 0
-        part = self._head.slice(self._taken, rows)
-        self._rows = len(part)
-        return part
-
-    def settle(self, committed: bool) -> None:
-        if self.ending and not committed:
-            self.ending = self.done
-            self._batches.put(None)
-        elif committed:
-            self.done = self.ending
-            self._taken += self._rows
-            self.fed += self._rows
-            if self._head is not None and self._taken >= len(self._head):
-                self._head = None
-        self._rows = 0
-
-    def close(self) -> None:
-        self._stop.set()
-
-    def _run(self) -> None:
-        try:
-            for batch in self._replayed():
-                self._put(batch)
-            self._put(None)
-        except Exception as error:  # whatever a connector raises ends this fill only
-            self._put(error)
-
-    def _replayed(self) -> Iterable[ZSet]:
-        reader = open_reader(self._entry, self._connectors)
-        try:
-            for batch in reader.replay(self._until):
-                if self._stop.is_set():
-                    return
-                if len(batch):
-                    yield batch.delta(self._entry.schema)
-        finally:
-            reader.close()
-
-    def _put(self, item: ZSet | Exception | None) -> None:
-        while not self._stop.is_set():
-            try:
-                self._batches.put(item, timeout=0.2)
-                self._wake()
-                return
-            except queue.Full:
-                continue
-
-
 class Fill:
-    """The operators of the view `name` on their way. Made and fed within epochs, by the engine's thread."""
+    """The operators of a view on their way. Used by the engine's thread."""
 
-    def __init__(
-        self, name: str, plan: Node, state: State, offsets: Mapping[str, bytes], wake: Callable[[], None]
-    ) -> None:
-        """`offsets` are the sources' as of the epoch before."""
-        self.name = name
+    def __init__(self, view: str, number: int, plan: Node, state: State, resumed: bool = False) -> None:
+        """`view` is the relation's id, `number` its OID. Within an epoch, unless it is `resumed`: then its
+        tables are there (see `missing`)."""
+        self.view = view
         self.plan = plan
-        self._tables = _Tables(state, name)
+        self._state = state
+        self._number = number
+        self._tables = _Tables(state, view, resumed)
         self.dataflow = Dataflow(self._tables)
-        self.dataflow.add(name, plan)
-        self._inputs = {
-            scan.relation: _input(scan, state, offsets, wake) for scan in walk(plan) if isinstance(scan, Scan)
-        }
+        self.dataflow.add(view, plan)
+        self._inputs: dict[str, Input] = {}
+        self._fed = sum(at.get("rows", 0) for at in stored_progress(state, number).values()) if resumed else 0
+        self._written: dict[str, Progress] = {}
+        self._active = ""
+        """The input that the open epoch's chunk came from."""
         self._rows = CHUNK_ROWS_FIRST
         self._doubles = any(isinstance(node, COMPUTED_WHOLE) for node in walk(plan))
+
+    @property
+    def missing(self) -> bool:
+        """Whether some of the tables that should be there are not."""
+        return self._tables.missing
 
     @property
     def tables(self) -> list[str]:
@@ -250,98 +85,184 @@ class Fill:
     @property
     def rows(self) -> StateTable:
         """The view's own rows."""
-        return self._tables.made[self.name]
+        return self._tables.made[self.view]
+
+    @property
+    def opened(self) -> bool:
+        return bool(self._inputs)
 
     @property
     def ready(self) -> bool:
-        return any(one.ready for one in self._inputs.values())
+        return any(one.ready for one in self._inputs.values()) or all(
+            one.ending for one in self._inputs.values()
+        )
 
     @property
     def progress(self) -> tuple[int, int | None]:
         """(rows fed, rows to feed if known)"""
-        totals = [one.total for one in self._inputs.values()]
+        inputs = list(self._inputs.values())
+        if not inputs:
+            return self._fed, None
+        totals = [one.total for one in inputs]
         known = None if None in totals else sum(total or 0 for total in totals)
-        return sum(one.fed for one in self._inputs.values()), known
+        return sum(one.fed for one in inputs), known
 
-    def feed(self, context: EpochContext, changes: Mapping[str, Sequence[ZSet]]) -> bool:
-        """One epoch's part, given the epoch's changes of all relations. Whether the view is then complete.
+    def open(self, offsets: Mapping[str, bytes], wake: Callable[[], None]) -> None:
+        """Begins to read the inputs, from where an earlier process was. `offsets` are the sources' as of
+        the epoch before."""
+        progress = stored_progress(self._state, self._number)
+        for relation, scan in sorted(scans(self.plan).items()):
+            self._inputs[relation] = _input(
+                scan, self._state, offsets.get(relation), wake, progress.get(relation)
+            )
+        self._written = {name: at for name, at in progress.items() if name in self._inputs}
+
+    def feed(self, context: EpochContext, seconds: float) -> None:
+        """One chunk, before anything else changes in the epoch; it should take so long.
 
         Raises ViewFailure, or what reading a source raised.
         """
-        started = time.perf_counter()
-        deltas = {
-            relation: [one.passed_on(delta) for delta in changes.get(relation, ())]
-            for relation, one in self._inputs.items()
-        }
-        rows = 0
         relation = next((name for name, one in self._inputs.items() if one.ready), None)
-        if relation is not None:
-            chunk = self._inputs[relation].chunk(self._rows)
-            deltas[relation].append(chunk)
-            rows = len(chunk)
-        self.dataflow.step(
-            context, {name: concat(parts[0].schema, parts) for name, parts in deltas.items() if parts}
-        )
-        self._adapt(rows, time.perf_counter() - started)
+        if relation is None:
+            return
+        started = time.thread_time()
+        chunk = self._inputs[relation].chunk(self._rows)
+        if len(chunk):
+            self.dataflow.step(context, {relation: chunk})
+        self._adapt(len(chunk), time.thread_time() - started, seconds)
+
+    def follow(self, context: EpochContext, changes: Mapping[str, Sequence[ZSet]]) -> bool:
+        """The epoch's changes of all relations. Whether the view is then complete. Raises ViewFailure."""
+        deltas: dict[str, ZSet] = {}
+        for relation, one in self._inputs.items():
+            parts = [part for delta in changes.get(relation, ()) if len(part := one.passed_on(delta))]
+            if parts:
+                deltas[relation] = concat(parts[0].schema, parts)
+        if deltas:
+            self.dataflow.step(context, deltas)
+        self._write_progress()
         return all(one.ending for one in self._inputs.values())
 
     def settle(self, committed: bool) -> None:
         for one in self._inputs.values():
             one.settle(committed)
+        if not committed:
+            # What was written of this epoch is undone with it.
+            self._written.clear()
 
     def close(self) -> None:
         for one in self._inputs.values():
             one.close()
 
-    def _adapt(self, rows: int, seconds: float) -> None:
+    def _adapt(self, rows: int, took: float, wanted: float) -> None:
         """The size of the next chunk."""
-        if rows < self._rows // 2:
+        if rows < self._rows // 2 or not took:
             return
-        factor = 2.0 if self._doubles else min(max(CHUNK_S / seconds, 1 / 8), 2.0)
+        factor = 2.0 if self._doubles else min(max(wanted / took, 1 / 8), 1.5)
         self._rows = min(max(int(self._rows * factor), CHUNK_ROWS_MIN), CHUNK_ROWS_MAX)
+
+    def _write_progress(self) -> None:
+        now = {name: one.progress for name, one in self._inputs.items()}
+        moved = [name for name, at in now.items() if self._written.get(name) != at]
+        if moved:
+            columns = ([self._number] * len(moved), moved, [json.dumps(now[name]) for name in moved])
+            table = self._state.tables[FILLS]
+            types = table.spec.schema.types
+            table.upsert([pa.array(values, t.arrow) for values, t in zip(columns, types, strict=True)])
+            self._written = now
+
+
+def scans(plan: Node) -> dict[str, Scan]:
+    """What a plan reads, by relation id."""
+    return {scan.relation: scan for scan in walk(plan) if isinstance(scan, Scan)}
+
+
+def stored_progress(state: State, number: int) -> dict[str, Progress]:
+    """How far each input of the view of that OID was, as committed."""
+    columns, _ = state.tables[FILLS].scan()
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return {relation: json.loads(text) for of, relation, text in rows if of == number}
+
+
+def forget_progress(state: State, number: int) -> None:
+    """Within an epoch."""
+    table = state.tables[FILLS]
+    columns, _ = table.scan([0, 1])
+    mine = [of == number for of in columns[0].to_pylist()]
+    if any(mine):
+        found = table.lookup([column.filter(pa.array(mine)) for column in columns])
+        table.delete(found[found >= 0])
+
+
+def resumable(state: State, plan: Node, progress: Mapping[str, Progress]) -> bool:
+    """Whether what is written of the inputs means something still: a connector that may give its records
+    in another order cannot skip those it gave."""
+    for relation in scans(plan):
+        at = progress.get(relation)
+        if at is None:
+            return False
+        entry = state.catalog.by_id(relation)
+        if isinstance(entry, Source) and at.get("rows") and not at.get("done"):
+            connector = state.connectors.find(entry.options["connector"])
+            if not getattr(connector, "stable_replay", False):
+                return False
+    return True
 
 
 class _Tables:
     """The OpenContext of a fill. What a running operator has under a name is not touched: a double that
     goes at the end (or, should that operator have gone by then, stays until the next restart fills anew).
+    What nobody has, and is left of something else, goes.
     """
 
-    def __init__(self, state: State, view: str) -> None:
+    def __init__(self, state: State, view: str, resumed: bool) -> None:
         self._state = state
         self._view = view
+        self._resumed = resumed
+        self._names = set(state.storage.names())
         self._running = {table for name in state.dataflow.views for table in state.dataflow.tables(name)}
         self.made: dict[str, StateTable] = {}
+        self.missing = False
 
     def table(self, suffix: str, spec: TableSpec) -> StateTable:
-        name = f"filling/{self._view}/{suffix}" if suffix in self._running else suffix
-        table = self.made[name] = self._state.storage.table(name, spec)
+        storage, double = self._state.storage, f"filling/{self._view}/{suffix}"
+        name = double if suffix in self._running or (self._resumed and double in self._names) else suffix
+        if self._resumed:
+            stale = set(storage.stale)
+            table = storage.table(name, spec)
+            self.missing |= name not in self._names or storage.stale != stale
+        else:
+            if name in self._names:
+                storage.drop(name)
+            table = storage.table(name, spec)
+        self.made[name] = table
         return table
 
 
-def _input(scan: Scan, state: State, offsets: Mapping[str, bytes], wake: Callable[[], None]) -> Input:
+def _input(
+    scan: Scan, state: State, offset: bytes | None, wake: Callable[[], None], progress: Progress | None
+) -> Input:
     table = state.tables.get(scan.relation)
     if table is not None:
-        return TableInput(table, scan.schema_)
+        return TableInput(table, scan.schema_, wake, progress)
     entry = state.catalog.by_id(scan.relation)
     assert isinstance(entry, Source), scan.relation
-    until = offsets.get(scan.relation)
-    return _Nothing(entry.schema) if until is None else SourceInput(entry, until, state.connectors, wake)
+    return _source_input(entry, state.connectors, offset, wake, progress)
 
 
-class _Nothing:
-    """A source that has delivered nothing so far."""
-
-    fed, total, done, ending, ready = 0, 0, True, True, False
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    def passed_on(self, delta: ZSet) -> ZSet:
-        return delta
-
-    def chunk(self, rows: int) -> ZSet:
-        return ZSet.empty(self._schema)
-
-    def settle(self, committed: bool) -> None: ...
-
-    def close(self) -> None: ...
+def _source_input(
+    entry: Source,
+    connectors: Connectors,
+    offset: bytes | None,
+    wake: Callable[[], None],
+    progress: Progress | None,
+) -> Input:
+    if progress is not None and progress.get("until"):
+        offset = bytes.fromhex(progress["until"])
+    elif progress is not None and progress.get("nothing"):
+        offset = None
+    return (
+        NothingInput(entry.schema)
+        if offset is None
+        else SourceInput(entry, offset, connectors, wake, progress)
+    )

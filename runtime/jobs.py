@@ -1,88 +1,44 @@
 """`Jobs`: views that are filled over several epochs, one after the other.
 
     begin(epoch, work, definition)   a CREATE MATERIALIZED VIEW over much data: its OID and name are taken
-    advance(epoch)                   in every epoch: the first job's next chunk; at its end the view is there
+    refill(epoch, view)              a view that the epoch puts into the catalogue without rows
+    take_up(epoch), feed(epoch)      before all else in an epoch: the first job's next chunk
+    follow(epoch)                    at its end: what else it changed; after the last chunk the view is there
     settle(committed)                the epoch ended
     end(job, error)                  cancelled or failed: nothing of it stays
 
-A view is in no catalogue before it is complete; then it is, all at once. What definitions must leave
-alone meanwhile (its name, its inputs, its operators) is in `State.pending`. A job in the background is
-kept in the table JOBS until it ends, and begins again after a restart; one that a client waits for ends
-with the process.
+A new view is in no catalogue before it is complete; then it is, all at once. What definitions must leave
+alone meanwhile (its name, its inputs, its operators) is in `State.pending`. How far a job has come is
+committed with what its operators did, so after a crash it goes on; what a client waits for ends with an
+orderly stop, because the client is then told so.
 """
 
 from __future__ import annotations
 
-import json
-import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
 
 from ..operators.dataflow import ViewFailure
-from ..operators.fingerprint import fingerprint
-from ..operators.node import walk
-from ..planner.build import view_plan
 from ..planner.define import Definition
-from ..sql.catalog import Catalog
-from ..sql.entries import Entry, MaterializedView, Relation, Source, Table, View
+from ..sql.entries import MaterializedView
 from ..sql.statements import Drop, Statement
-from ..storage.errors import (
-    DuplicateTable,
-    ObjectInUse,
-    ObjectNotReady,
-    QueryCanceled,
-    SerializationFailure,
-    SqlError,
-)
-from .fill import Fill
-from .state import JOBS, Pending, State
+from ..storage.errors import QueryCanceled, SqlError
+from .fill import CHUNK_IDLE_S, CHUNK_S, Fill
+from .job import Job, JobFailure, check_ready, forget_job, listed, plan_of, reads, too_much, write_job
+from .published import FILLING
+from .state import Pending, State
 
 if TYPE_CHECKING:
     from .epoch import Epoch
     from .works import DefineWork
 
-
-class JobFailure(SqlError):
-    """A job cannot go on; the epoch has to be undone and run again without it."""
-
-    def __init__(self, job: Job, cause: SqlError) -> None:
-        super().__init__(cause.message)
-        self.job = job
-        self.cause = cause
-
-
-@dataclass(eq=False, slots=True)
-class Job:
-    """One view to be filled. `work` is answered at the end, unless it is done in the background."""
-
-    view: MaterializedView
-    definition: Definition
-    needs: dict[int, Entry]
-    """What the view reads, however indirectly, as it was when the statement was bound."""
-    work: DefineWork
-    fill: Fill | None = None
-    begun: bool = False
-    """Whether `fill` was made in the open epoch."""
-    complete: bool = False
-    """Whether the open epoch completes it."""
-    asked_to_end: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def number(self) -> int:
-        """The view's OID, by which CANCEL JOBS knows it."""
-        return self.view.oid
-
-    def check_cancelled(self) -> None:
-        """Raises QueryCanceled when its client, or someone by CANCEL JOBS, wants an end."""
-        if self.asked_to_end.is_set():
-            raise QueryCanceled("canceling the job due to user request")
-        waiting = self.work.read.context.cancelled
-        if not self.work.background and waiting is not None:
-            waiting()
+PAUSE_S = 0.005
+"""While clients' works wait at each epoch's beginning, chunks are at least so far apart."""
+QUIET_S = 0.5
+"""So long after the last work chunks take their time."""
 
 
 class Jobs:
@@ -91,8 +47,13 @@ class Jobs:
     def __init__(self, state: State, wake: Callable[[], None]) -> None:
         self._state = state
         self._wake = wake
-        self._queue: deque[Job] = deque()
+        self._queue: deque[Job] = deque(state.left_jobs)
         self._new: list[Job] = []
+        self._dropped: list[Job] = []
+        self._worked = self._fed = 0.0
+        """When works were last there, and when a chunk was fed."""
+        for job in self._queue:
+            self._hold(job)
 
     def __bool__(self) -> bool:
         return bool(self._queue)
@@ -102,8 +63,15 @@ class Jobs:
         """Whether an epoch would bring the first job on, or end one."""
         if not self._queue:
             return False
-        first = self._queue[0]
-        return first.fill is None or first.fill.ready or any(map(_wants_end, self._queue))
+        first = self._queue[0].fill
+        return first is None or not first.opened or first.ready or any(job.wants_end for job in self._queue)
+
+    def due(self, works: int, solo: bool) -> bool:
+        """Whether the epoch that begins with so many works is to feed a chunk."""
+        now = time.monotonic()
+        if works:
+            self._worked = now
+        return bool(self._queue) and not solo and (not works or now - self._fed >= PAUSE_S)
 
     def list(self) -> list[Job]:
         """Running first, then those that wait for their turn."""
@@ -121,58 +89,101 @@ class Jobs:
         """Takes name and OID of the view. The job is in the queue once the epoch is committed."""
         view = definition.created[0]
         assert isinstance(view, MaterializedView)
-        needs = reads(definition.catalog, view)
-        job = Job(view, definition, needs, work)
+        job = Job(view, work.statement.text, reads(definition.catalog, view))
+        job.replaces = tuple(entry.oid for entry in definition.dropped)
+        job.definition = definition
+        if not work.background:
+            job.future, job.cancelled = work.future, work.read.context.cancelled
         epoch.reserve(definition)
-        if work.background:
-            write_job(self._state, job)
-        self._state.pending[view.id] = Pending(view, frozenset(needs))
-        self._new.append(job)
+        self._add(job)
         return job
 
-    def advance(self, epoch: Epoch) -> None:
-        """The first job's part of the epoch, whose works and sources are done and stepped.
+    def refill(self, epoch: Epoch, view: MaterializedView) -> Job:
+        """Leaves the rows of a view that the epoch puts into the catalogue to a job."""
+        job = Job(view, f'CREATE MATERIALIZED VIEW "{view.name}" AS {view.query}', reads(epoch.catalog, view))
+        self._state.stalled[view.id] = FILLING
+        self._add(job)
+        return job
 
-        Raises JobFailure, ViewFailure.
-        """
+    def _add(self, job: Job) -> None:
+        write_job(self._state, job)
+        job.stored = True
+        self._hold(job)
+        self._new.append(job)
+
+    def _hold(self, job: Job) -> None:
+        """What a job needs is kept for it."""
+        job.held = Pending(job.view, frozenset(job.needs))
+        if job.fill is not None:
+            job.held.operators |= job.fill.dataflow.stateful
+        self._state.pending[job.view.id] = job.held
+
+    def take_up(self, epoch: Epoch) -> None:
+        """At the very beginning of an epoch: a job of an earlier process sees all changes from here on."""
+        if self._queue and (fill := self._queue[0].fill) is not None and not fill.opened:
+            fill.open(epoch.offsets_before, self._wake)
+
+    def feed(self, epoch: Epoch) -> None:
+        """The first job's next chunk, before any change of the epoch. Raises JobFailure, ViewFailure."""
         for job in self._queue:
             try:
                 job.check_cancelled()
             except SqlError as error:
                 raise JobFailure(job, error) from error
         if self._queue:
-            epoch.changed = True
-            job = self._queue[0]
-            try:
-                self._advance(job, epoch)
-            except ViewFailure:
-                raise
-            except SqlError as error:
-                raise JobFailure(job, error) from error
+            with _failing(self._queue[0]):
+                self._feed(self._queue[0], epoch)
 
-    def _advance(self, job: Job, epoch: Epoch) -> None:
+    def _feed(self, job: Job, epoch: Epoch) -> None:
+        now = time.monotonic()
+        seconds = CHUNK_IDLE_S if now - self._worked > QUIET_S else CHUNK_S
+        fill = job.fill or self._begin(job, epoch)
+        fill.feed(epoch.context, seconds)
+        self._fed = time.monotonic()
+
+    def _begin(self, job: Job, epoch: Epoch) -> Fill:
         state = self._state
+        check_ready(job, state, epoch.catalog)
+        epoch.drop_abandoned()
+        forget_job(state, job.number)
+        write_job(state, job)
+        job.stored = job.begun = True
+        job.fill = Fill(job.view.id, job.number, plan_of(job, epoch.catalog), state)
+        job.fill.open(epoch.offsets_before, self._wake)
+        if job.held is not None:
+            job.held.operators |= job.fill.dataflow.stateful
+        return job.fill
+
+    def follow(self, epoch: Epoch) -> None:
+        """The epoch's changes: works and sources are done and stepped. Raises JobFailure, ViewFailure."""
+        if self._queue and self._queue[0] not in self._dropped:
+            with _failing(self._queue[0]):
+                self._follow(self._queue[0], epoch)
+
+    def _follow(self, job: Job, epoch: Epoch) -> None:
         if job.fill is None:
-            check_unchanged(job, epoch.catalog)
-            plan = view_plan(job.view, job.definition.catalog)
-            job.begun = True
-            job.fill = Fill(job.view.id, plan, state, epoch.offsets_before, self._wake)
-            state.pending[job.view.id].operators |= job.fill.dataflow.stateful
-        if job.fill.feed(epoch.context, epoch.changes):
-            check_unchanged(job, epoch.catalog)
+            return
+        epoch.changed = True
+        if job.fill.follow(epoch.context, epoch.changes):
+            check_ready(job, self._state, epoch.catalog)
             job.complete = True
-            epoch.complete(job.view, job.definition, job.fill)
-            if job.work.background:
-                forget_job(state, job.number)
+            epoch.complete(job, job.fill)
+            forget_job(self._state, job.number)
 
     def settle(self, committed: bool) -> None:
-        """The epoch ended. Answers the work of a job that it completed."""
+        """The epoch ended. Answers who waits for a job that it completed."""
         new, self._new = self._new, []
+        dropped, self._dropped = self._dropped, []
         if committed:
+            for job in dropped:
+                self.end(job, QueryCanceled("the materialized view was dropped while it was being filled"))
             self._queue += new
         else:
             for job in new:
-                del self._state.pending[job.view.id]
+                self._release(job)
+            for job in dropped:
+                if job.held is not None:
+                    self._state.pending[job.view.id] = job.held
         if self._queue and (job := self._queue[0]).fill is not None:
             self._settle(job, job.fill, committed)
 
@@ -182,26 +193,29 @@ class Jobs:
         if begun and not committed:
             fill.close()
             job.fill = None
-            self._state.pending[job.view.id].operators.clear()
+            if job.held is not None:
+                job.held.operators.clear()
             return
         fill.settle(committed)
         if complete and committed:
             self._state.dataflow.adopt(job.view.id, fill.dataflow)
             self._remove(job)
-            if not job.work.background:
-                job.work.future.set_result((job.definition, 0))
+            job.end(None)
 
     def end(self, job: Job, error: SqlError) -> None:
         """Takes a job out that has failed; its tables go with the next epoch that commits."""
+        state = self._state
         if job.fill is not None:
-            there = set(self._state.storage.names())
-            self._state.abandoned.extend(name for name in job.fill.tables if name in there)
+            there = set(state.storage.names())
+            state.abandoned.extend(name for name in job.fill.tables if name in there)
+        replaced = state.pending[job.view.id] is not job.held
         self._remove(job)
-        if not job.work.background:
-            job.work.future.set_exception(error)
+        if not replaced and listed(job, state.catalog):
+            state.stalled[job.view.id] = f"filling it ended: {error.message}"
+        job.end(error)
 
     def drop(self, epoch: Epoch, statement: Statement, search_path: tuple[str, ...]) -> bool:
-        """Ends the job whose view DROP MATERIALIZED VIEW names, if it does."""
+        """Ends the job whose new view DROP MATERIALIZED VIEW names, if it does."""
         if not self._queue or not isinstance(statement, Drop) or statement.kind != "materialized view":
             return False
         parts = statement.names[0].parts
@@ -210,138 +224,75 @@ class Jobs:
         name = epoch.catalog.creation_schema(parts, search_path), parts[-1]
         for job in self._queue:
             if (job.view.schema_name, job.view.name) == name:
-                self.end(job, QueryCanceled("the materialized view was dropped while it was being filled"))
+                self._dropped.append(job)
                 epoch.forget_view(job.number)
                 return True
         return False
+
+    def forsake(self, epoch: Epoch, view: MaterializedView) -> None:
+        """A listed view is dropped or replaced: its job ends with the epoch."""
+        for job in self._queue:
+            if job.view.oid == view.oid and job not in self._dropped:
+                self._dropped.append(job)
+                epoch.forget_view(job.number)
+
+    def answer_after(self, jobs: list[Job], future: Future[Any], result: Any) -> None:
+        """Answers once all of these jobs have ended, however."""
+        left = list(jobs)
+
+        def ended(job: Job) -> None:
+            left.remove(job)
+            if not left and not future.done():
+                future.set_result(result)
+
+        for job in jobs:
+            job.at_end.append(lambda job=job: ended(job))
 
     def failed(self, failure: ViewFailure) -> Job | None:
         """The job whose operators failed, if it was one's."""
         return next((job for job in self._queue if job.view.id in failure.views), None)
 
+    def waited_for(self) -> list[Job]:
+        """Those that clients wait for, of views that are in no catalogue."""
+        return [job for job in self._queue if job.future is not None]
+
     def close(self, error: SqlError) -> None:
-        """The engine stops: clients are told, background jobs begin again at the next start."""
+        """The engine stops: clients are told, all else goes on at the next start."""
         for job in self.list():
             if job.fill is not None:
                 job.fill.close()
-            if not job.work.background:
-                job.work.future.set_exception(error)
+            job.end(error)
         self._queue.clear()
 
     def _remove(self, job: Job) -> None:
         if job.fill is not None:
             job.fill.close()
         self._queue.remove(job)
-        del self._state.pending[job.view.id]
+        self._release(job)
+
+    def _release(self, job: Job) -> None:
+        if self._state.pending.get(job.view.id) is job.held:
+            del self._state.pending[job.view.id]
 
 
-def _wants_end(job: Job) -> bool:
-    try:
-        job.check_cancelled()
-    except SqlError:
-        return True
-    return False
+class _failing:
+    """What fails in here is the job's failure, unless it is that of an operator."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SqlError) and not isinstance(error, ViewFailure | JobFailure):
+            raise JobFailure(self._job, error) from error
 
 
 def needs_job(epoch: Epoch, definition: Definition) -> bool:
-    """Whether the definition makes one view, over too much for one epoch.
-
-    Also if a view being filled has some of its operators: they cannot be shared before they are complete.
-    """
+    """Whether the definition makes one new view and nothing else, over too much for one epoch."""
     if len(definition.created) != 1 or definition.reshaped or definition.rows is not None:
         return False
     view = definition.created[0]
-    if not isinstance(view, MaterializedView):
+    if not isinstance(view, MaterializedView) or epoch.catalog.by_oid(view.oid) is not None:
         return False
-    rows = 0
-    for entry in reads(definition.catalog, view).values():
-        if isinstance(entry, Source):
-            rows += epoch.state.one_epoch_rows_max + 1 if entry.id in epoch.state.offsets else 0
-        elif isinstance(entry, Table | MaterializedView):
-            rows += len(epoch.state.tables[entry.id])
-        elif not isinstance(entry, View):
-            return False
-    return rows > epoch.state.one_epoch_rows_max or shares_pending(epoch.state, view, definition.catalog)
-
-
-def shares_pending(state: State, view: MaterializedView, catalog: Catalog) -> bool:
-    """Whether an operator of the view is also one of a view being filled."""
-    held = {name for pending in state.pending.values() for name in pending.operators}
-    return bool(held) and any(fingerprint(node) in held for node in walk(view_plan(view, catalog)))
-
-
-def reads(catalog: Catalog, view: MaterializedView | View) -> dict[int, Entry]:
-    """The relations that a view reads, by OID; through plain views, not through materialized ones."""
-    found: dict[int, Entry] = {}
-    for oid in view.dependencies:
-        entry = catalog.by_oid(oid)
-        if isinstance(entry, Relation):
-            found[oid] = entry
-        if isinstance(entry, View):
-            found |= reads(catalog, entry)
-    return found
-
-
-def check_unchanged(job: Job, catalog: Catalog) -> None:
-    """Raises SerializationFailure if something that the view reads is not what it was."""
-    for oid, before in job.needs.items():
-        now = catalog.by_oid(oid)
-        if now is before:
-            continue
-        if now is None or _meaning(now) != _meaning(before):
-            raise SerializationFailure(
-                f'"{before.name}" was changed while materialized view "{job.view.name}" was filled: try again'
-            )
-
-
-def _meaning(entry: Entry) -> object:
-    assert isinstance(entry, Relation)
-    query = entry.query if isinstance(entry, View | MaterializedView) else ""
-    return type(entry), entry.schema_name, entry.name, entry.schema, entry.key, query
-
-
-def refuse_pending(state: State, definition: Definition) -> None:
-    """Raises DuplicateTable or ObjectInUse if the definition meets a view being filled, or what it reads.
-
-    Raises ObjectNotReady if a new view would read a stalled one.
-    """
-    for pending in state.pending.values():
-        for entry in definition.created:
-            if (entry.schema_name, entry.name) == (pending.view.schema_name, pending.view.name):
-                raise DuplicateTable(f'relation "{entry.name}" already exists')
-            if isinstance(entry, MaterializedView) and shares_pending(state, entry, definition.catalog):
-                raise _in_use(entry, pending)
-        for entry in (*definition.dropped, *(old for old, _ in definition.reshaped)):
-            if entry.oid in pending.needs:
-                raise _in_use(entry, pending)
-    for entry in definition.created:
-        for read in reads(definition.catalog, entry).values() if isinstance(entry, MaterializedView) else ():
-            if read.id in state.stalled and isinstance(read, MaterializedView):
-                raise ObjectNotReady(f'"{read.name}" is stalled: {state.stalled[read.id]}')
-
-
-def _in_use(entry: Entry, pending: Pending) -> ObjectInUse:
-    view = pending.view
-    return ObjectInUse(
-        f'"{entry.name}" is in use: materialized view "{view.name}" is being filled',
-        hint=f"Wait for it, or end it by CANCEL JOBS {view.oid}.",
-    )
-
-
-def reserved(catalog: Catalog, definition: Definition) -> Catalog:
-    """The catalogue with the OIDs that a definition took, which nobody will get again."""
-    next_oid = max(catalog.next_oid, definition.catalog.next_oid)
-    return replace(catalog, next_oid=next_oid, version=catalog.version + 1)
-
-
-def write_job(state: State, job: Job) -> None:
-    """Keeps a background job: what must be run again if it does not come to its end."""
-    values = (job.number, job.work.statement.text, json.dumps(job.work.search_path))
-    types = state.tables[JOBS].spec.schema.types
-    state.tables[JOBS].upsert([pa.array([v], t.arrow) for v, t in zip(values, types, strict=True)])
-
-
-def forget_job(state: State, number: int) -> None:
-    table = state.tables[JOBS]
-    found = table.lookup([pa.array([number], pa.int64())])
-    table.delete(found[found >= 0])
+    return too_much(epoch.state, view, definition.catalog)

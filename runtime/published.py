@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..sql.catalog import Catalog
+from ..sql.entries import Entry, MaterializedView
+from ..storage.errors import ObjectNotReady
 from ..storage.snapshot import TableSnapshot
 
 
@@ -27,3 +29,26 @@ class Published:
     tables: Mapping[str, TableSnapshot]
     offsets: Mapping[str, bytes]
     stalled: Mapping[str, str]
+
+
+FILLING = "it is still being filled"
+"""A reason in `Published.stalled`: the view is in the catalogue, but its rows are not complete."""
+
+
+def not_ready(view: Entry, reason: str) -> ObjectNotReady:
+    """The error of reading a view that is stalled, or not complete yet."""
+    if reason == FILLING:
+        return ObjectNotReady(
+            f'materialized view "{view.name}" is still being filled',
+            hint="millpond.jobs says how far it is.",
+        )
+    return ObjectNotReady(
+        f'"{view.name}" is stalled: {reason}', hint="DROP it and create it again when the cause is gone."
+    )
+
+
+def refuse_stalled(catalog: Catalog, stalled: Mapping[str, str], relation: str) -> None:
+    """An old answer would be a wrong one (I10). Raises ObjectNotReady; a stalled source can be read."""
+    entry = catalog.by_id(relation)
+    if isinstance(entry, MaterializedView) and relation in stalled:
+        raise not_ready(entry, stalled[relation])

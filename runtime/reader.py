@@ -14,7 +14,7 @@ from ..operators.zset import ZSet
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
 from .overlay import TableOverlay
-from .published import Published
+from .published import Published, refuse_stalled
 from .relations import ReadContext, key_values, relation_rows
 from .source import Connectors
 
@@ -33,6 +33,8 @@ class SnapshotReader:
         overlay = self.overlays.get(scan.relation)
         if overlay is not None:
             return self._from_overlay(scan, overlay)
+        if scan.relation in self.published.stalled:
+            refuse_stalled(self.catalog, self.published.stalled, scan.relation)
         table = self.published.tables.get(scan.relation)
         if table is None:
             return relation_rows(scan, self.catalog, self.published.offsets, self.connectors, self.read)

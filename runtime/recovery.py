@@ -2,12 +2,14 @@
 
 The catalogue is rows of a system table. Views are bound again from their SQL; their operators find
 their state by name. A view whose stored state no longer has the shape its plan wants is filled anew
-from its inputs; one that no longer binds is stalled with the reason, its rows readable as they were.
+from its inputs, by a job (`jobs.py`) if these are large; one that no longer binds is stalled with the reason.
+Jobs that had not ended go on where they were.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..operators.dataflow import Dataflow
@@ -20,6 +22,8 @@ from ..storage.commit import Storage
 from ..storage.errors import SqlError
 from ..storage.table import StateTable
 from .epoch import Epoch
+from .job import Job, feeds_sink, reads, resume, stored_jobs, too_much
+from .published import FILLING
 from .sequences import Sequences
 from .sinks import add_sink
 from .source import Connectors
@@ -28,8 +32,11 @@ from .state import (
     CATALOG_SPEC,
     ERRORS,
     ERRORS_SPEC,
+    FILLS,
+    FILLS_SPEC,
     JOBS,
     JOBS_SPEC,
+    ONE_EPOCH_ROWS_MAX,
     SEQUENCES,
     SEQUENCES_SPEC,
     State,
@@ -40,7 +47,9 @@ from .views import add_view
 
 log = logging.getLogger("millpond.recovery")
 
-SYSTEM_TABLES = {CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC}
+SYSTEM_TABLES = {
+    CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC, FILLS: FILLS_SPEC,
+}  # fmt: skip
 
 
 def recover(
@@ -49,6 +58,7 @@ def recover(
     time_us: int,
     before: State | None = None,
     read_only: bool = False,
+    one_epoch_rows_max: int = ONE_EPOCH_ROWS_MAX,
 ) -> State:
     """The state of the last committed epoch, ready to run.
 
@@ -58,6 +68,7 @@ def recover(
     initial = Catalog.initial(SYSTEM_RELATIONS)
     state = State(storage, connectors, initial, None)  # pyright: ignore[reportArgumentType]
     state.dataflow = Dataflow(state)
+    state.one_epoch_rows_max = one_epoch_rows_max
     for name, spec in SYSTEM_TABLES.items():
         state.tables[name] = storage.table(name, spec)
     state.catalog = _catalog(state.tables[CATALOG], initial)
@@ -75,12 +86,20 @@ def recover(
         state.tables[table.id] = stored = storage.table(table.id, table_spec(table))
         if table.has_row_id and not read_only:
             state.row_ids[table.id] = highest_row_id(stored)
+    state.left_jobs = stored_jobs(state)
+    for job in state.left_jobs:
+        if state.catalog.by_oid(job.number) is not None:
+            state.stalled[job.view.id] = FILLING
     for view in state.catalog.of(MaterializedView):
         assert isinstance(view, MaterializedView)
-        _recover_view(state, view, time_us, read_only)
+        if view.id not in state.stalled:
+            _recover_view(state, view, time_us, read_only)
     for sink in state.catalog.of(Sink):
         assert isinstance(sink, Sink)
         recover_sink(state, sink, time_us)
+    if not read_only:
+        for job in state.left_jobs:
+            resume(job, state)
     state.abandoned.extend(_left_over(state))
     return state
 
@@ -105,6 +124,7 @@ def _left_over(state: State) -> list[str]:
     They miss the changes from now on, so nothing may find them later.
     """
     used = set(state.tables).union(*(state.dataflow.tables(view) for view in state.dataflow.views))
+    used = used.union(*(job.fill.tables for job in state.left_jobs if job.fill is not None))
     return [name for name in state.storage.names() if name not in used]
 
 
@@ -122,8 +142,11 @@ def _sequences(table: StateTable) -> Sequences:
 
 
 def _recover_view(state: State, view: MaterializedView, time_us: int, read_only: bool) -> None:
-    """Puts a view to work over its stored state; fills it anew, or stalls it, if that cannot be."""
+    """Puts a view to work over its stored state; has it filled anew, or stalls it, if that cannot be."""
     below = _stalled_below(state, view)
+    if below is not None and state.stalled[below.id] == FILLING:
+        _refill(state, view, time_us, read_only)
+        return
     if below is not None:
         _stall(state, view, f'it reads "{below.name}", which is stalled: {state.stalled[below.id]}')
         return
@@ -137,11 +160,7 @@ def _recover_view(state: State, view: MaterializedView, time_us: int, read_only:
     missing = set(state.dataflow.tables(view.id)) - known
     if not missing and not state.storage.stale - stale_before:
         return
-    if read_only:
-        _ = state.dataflow.remove(view.id)
-        _stall(state, view, "the primary does not keep it up to date")
-    else:
-        _refill(state, view, time_us)
+    _refill(state, view, time_us, read_only, state.dataflow.remove(view.id))
 
 
 def _stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
@@ -155,15 +174,31 @@ def _stalled_below(state: State, view: MaterializedView | View) -> Entry | None:
     return None
 
 
-def _refill(state: State, view: MaterializedView, time_us: int) -> None:
+def _refill(
+    state: State, view: MaterializedView, time_us: int, read_only: bool, tables: Sequence[str] = ()
+) -> None:
     """The view's state is missing or of another shape than its plan: compute it from the inputs.
 
-    It is missing when the view was stalled, or when the plan has changed with the program.
+    It is missing when the view was stalled, or when the plan has changed with the program. `tables` are what
+    there is of it. A job does it if it takes long; but a sink must see what changes from now on.
     """
+    if read_only:
+        _stall(state, view, "the primary does not keep it up to date")
+        return
     log.warning("view %s is computed anew: its stored state is not that of its plan", view.name)
+    if feeds_sink(state.catalog, view) or not too_much(state, view, state.catalog):
+        _refill_now(state, view, time_us, tables)
+        return
+    state.tables.pop(view.id, None)
+    state.stalled[view.id] = FILLING
+    text = f'CREATE MATERIALIZED VIEW "{view.name}" AS {view.query}'
+    state.left_jobs.append(Job(view, text, reads(state.catalog, view)))
+
+
+def _refill_now(state: State, view: MaterializedView, time_us: int, tables: Sequence[str]) -> None:
     epoch = Epoch(state, time_us)
     try:
-        for name in state.dataflow.remove(view.id):
+        for name in tables:
             state.storage.drop(name)
         add_view(state, view, epoch.context, lambda scan: state.content(scan, epoch.read_context()))
         epoch.changed = True

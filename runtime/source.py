@@ -95,7 +95,11 @@ class Mirroring(Protocol):
 
 
 class Connector(Protocol):
-    """One kind of source, found by `connector = '<name>'` in WITH."""
+    """One kind of source, found by `connector = '<name>'` in WITH.
+
+    One with an attribute `stable_replay` that is True gives the records up to an offset in the same order
+    each time: the fill of a view over it goes on after a crash.
+    """
 
     name: str
 

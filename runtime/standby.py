@@ -27,7 +27,7 @@ from .published import Published
 from .recovery import recover
 from .sequences import Sequences
 from .source import Connectors, SourceReader
-from .state import CATALOG, State
+from .state import CATALOG, JOBS, State
 from .works import BarrierWork, Work
 
 log = logging.getLogger("millpond.standby")
@@ -168,7 +168,7 @@ class StandbyEngine:
     def _show(self, advance: Advance) -> None:
         """Publishes the state the follower has reached."""
         follower, touched = self._follower, advance.tables
-        if advance.reshaped or CATALOG in touched:
+        if advance.reshaped or CATALOG in touched or JOBS in touched:
             self.state = self._wire(self.state)
             before = None
         else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,15 +22,19 @@ from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8, TEXT
 from .plans import Plans
-from .published import Published
+from .published import Published, refuse_stalled
 from .relations import ReadContext, key_values, relation_rows
 from .sequences import Sequences
 from .source import Connectors
+
+if TYPE_CHECKING:
+    from .job import Job
 
 CATALOG = "system/catalog"
 ERRORS = "system/errors"
 SEQUENCES = "system/sequences"
 JOBS = "system/jobs"
+FILLS = "system/fills"
 
 CATALOG_SPEC = TableSpec(
     Schema.of(oid=INT8, kind=TEXT, schema_name=TEXT, name=TEXT, description=TEXT), key=(0,)
@@ -40,7 +45,8 @@ ERRORS_SPEC = TableSpec(
     indexes=((0,),),
 )
 SEQUENCES_SPEC = TableSpec(Schema.of(oid=INT8, next_value=INT8), key=(0,))
-JOBS_SPEC = TableSpec(Schema.of(number=INT8, statement=TEXT, search_path=TEXT), key=(0,))
+JOBS_SPEC = TableSpec(Schema.of(number=INT8, statement=TEXT, view=TEXT, replaces=TEXT), key=(0,))
+FILLS_SPEC = TableSpec(Schema.of(number=INT8, relation=TEXT, progress=TEXT), key=(0, 1))
 
 ONE_EPOCH_ROWS_MAX = 100_000
 """A view over more rows is filled in chunks, over several epochs (`jobs.py`)."""
@@ -74,6 +80,8 @@ class State:
     """Operator tables of stalled views, to be dropped by the next epoch: they miss changes from now on."""
     pending: dict[str, Pending] = field(default_factory=dict)
     """Views being filled, by relation id."""
+    left_jobs: list[Job] = field(default_factory=list)
+    """What the engine has to fill from the start on."""
     one_epoch_rows_max: int = ONE_EPOCH_ROWS_MAX
     plans: Plans = field(default_factory=dict)
     row_ids: dict[str, int] = field(default_factory=dict)
@@ -87,7 +95,9 @@ class State:
         return table
 
     def content(self, scan: Scan, read: ReadContext) -> ZSet:
-        """The current rows of a relation, this epoch's writes included."""
+        """The current rows of a relation, this epoch's writes included. Raises ObjectNotReady."""
+        if scan.relation in self.stalled:
+            refuse_stalled(self.catalog, self.stalled, scan.relation)
         table = self.tables.get(scan.relation)
         if table is None:
             return relation_rows(scan, self.catalog, self.offsets, self.connectors, read)

@@ -26,7 +26,8 @@ from ..sql.entries import MaterializedView, Table
 from ..storage.errors import SerializationFailure, UndefinedTable, UniqueViolation
 from ..storage.textform import TextSettings
 from .epoch import Epoch
-from .jobs import Job, needs_job
+from .job import Job
+from .jobs import needs_job
 from .overlay import TableOverlay, same_rows
 from .relations import ReadContext, check_connector, connector_columns
 from .writes import Columns, RowChanges, evaluate_write
@@ -139,8 +140,6 @@ class DefineWork(Work):
     """By which the statement's dates and times are read."""
     background: bool = False
     """A view over much data is filled after the answer."""
-    resumes: int = 0
-    """The job of an earlier process that this one takes the place of."""
 
     def run(self, epoch: Epoch) -> tuple[Definition, int] | Job:
         if epoch.jobs is not None and epoch.jobs.drop(epoch, self.statement, self.search_path):
@@ -154,8 +153,6 @@ class DefineWork(Work):
             self.settings,
         )
         definition = define(self.statement, context)
-        if self.resumes:
-            epoch.forget_view(self.resumes)
         if definition.catalog is epoch.catalog and not definition.reset:
             return definition, 0
         if epoch.jobs is not None and needs_job(epoch, definition):

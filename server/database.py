@@ -114,8 +114,9 @@ class Database:
                 limits=storage_limits(self.config),
                 locked=lambda: cluster.start(0),
             )
-        state = recover(storage, self.connectors, self.clock_us())
-        state.one_epoch_rows_max = self.config.fill_rows_min
+        state = recover(
+            storage, self.connectors, self.clock_us(), one_epoch_rows_max=self.config.fill_rows_min
+        )
         engine = Engine(state, self._limits, self.clock_us)
         if cluster is not None:
             self._lead(engine, storage.writer)

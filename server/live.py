@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..runtime.engine import Engine
+from ..runtime.published import FILLING
 from ..runtime.sink import outbox_name
 from ..runtime.state import ERRORS
 from ..sql.entries import MaterializedView, Sink, Source, Table
@@ -126,7 +127,8 @@ def _views(database: Database) -> Rows:
         table = published.tables.get(entry.id)
         reason = published.stalled.get(entry.id, "")
         rows, size = (len(table), table.nbytes) if table is not None else (0, 0)
-        yield entry.oid, rows, size, "stalled" if reason else "running", reason
+        state = "filling" if reason == FILLING else "stalled" if reason else "running"
+        yield entry.oid, rows, size, state, reason
 
 
 def _tables(database: Database) -> Rows:
@@ -161,4 +163,4 @@ def _jobs(database: Database) -> Rows:
     engine = database.engine
     for job in engine.jobs.list() if isinstance(engine, Engine) else ():
         fed, total = (0, None) if job.fill is None else job.fill.progress
-        yield job.number, job.work.statement.text, fed, total, "waiting" if job.fill is None else "running"
+        yield job.number, job.text, fed, total, "waiting" if job.fill is None else "running"

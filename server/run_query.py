@@ -16,7 +16,7 @@ from ..operators.flow import flow
 from ..operators.node import EpochContext, Node, walk
 from ..operators.scan import Scan
 from ..operators.zset import ZSet, concat
-from ..runtime.published import Published
+from ..runtime.published import Published, not_ready
 from ..runtime.reader import SnapshotReader
 from ..sql import statements as st
 from ..sql.catalog import Catalog
@@ -123,10 +123,8 @@ def refuse_stalled(node: Node, reader: SnapshotReader) -> None:
 def stalled(published: Published, catalog: Catalog, relation: str) -> ObjectNotReady:
     """The error of reading a stalled relation."""
     entry = catalog.by_id(relation)
-    return ObjectNotReady(
-        f'"{entry.name if entry else relation}" is stalled: {published.stalled[relation]}',
-        hint="DROP it and create it again when the cause is gone.",
-    )
+    assert entry is not None, relation
+    return not_ready(entry, published.stalled[relation])
 
 
 def result_of(rows: ZSet, columns: Sequence[ResultColumn], context: EpochContext) -> Result:

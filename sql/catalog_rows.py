@@ -63,13 +63,14 @@ def from_rows(rows: Iterable[CatalogRow], system: Iterable[SystemRelation] = ())
         if row.kind == "catalog":
             next_oid = int(json.loads(row.details)["next_oid"])
         else:
-            found.append(_entry(row))
+            found.append(entry_of(row))
     catalog = Catalog().with_all(found)
     _, counted = catalog.reserve(max(0, next_oid - catalog.next_oid))
     return counted
 
 
-def _entry(row: CatalogRow) -> Entry:
+def entry_of(row: CatalogRow) -> Entry:
+    """The entry that `to_row` wrote."""
     class_ = _CLASSES[row.kind]
     details = json.loads(row.details)
     known = {name: _decode(hint, details[name]) for name, hint in _hints(class_).items() if name in details}

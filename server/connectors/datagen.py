@@ -40,6 +40,7 @@ class Datagen:
     """`connector = 'datagen'`."""
 
     name = "datagen"
+    stable_replay = True
 
     def columns(self, options: Mapping[str, str]) -> None:
         _ = _rate(options)

@@ -50,6 +50,8 @@ _NOT_FORMATS = ("", "plain", "append_only", "none")
 class FileConnector:
     """What both spellings share."""
 
+    stable_replay = True
+
     def columns(self, options: Mapping[str, str]) -> None:
         _ = self.pattern(options)
 

@@ -103,6 +103,7 @@ class Nexmark:
     """`connector = 'nexmark'`."""
 
     name = "nexmark"
+    stable_replay = True
 
     def columns(self, options: Mapping[str, str]) -> Schema:
         return Schema.of(**_COLUMNS[parse_options(options).kind])

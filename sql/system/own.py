@@ -32,7 +32,7 @@ _WHO: Described = {
     "name": (t.NAME, "name in the schema"),
 }
 _STATE: Described = {
-    "state": (t.TEXT, "running or stalled"),
+    "state": (t.TEXT, "running or stalled; of a view also filling"),
     "reason": (t.TEXT, "why it is stalled, else NULL"),
 }
 
