@@ -117,12 +117,25 @@ def _included_type(include: st.Include) -> Type:
     return _INCLUDED[include.what.lower()]
 
 
+TRUE = ("true", "on", "1", "yes")
 KEYED_FORMATS = ("upsert", "debezium")
 
 
 def is_keyed(options: Mapping[str, str]) -> bool:
     """Whether records replace and delete rows by key."""
-    return options.get("format", "").lower() in KEYED_FORMATS
+    return options.get("format", "").lower() in KEYED_FORMATS and not has_before_images(options)
+
+
+def has_before_images(options: Mapping[str, str]) -> bool:
+    """Whether records hold a row both as it was and as it is, so that nothing must be looked up.
+
+    Raises InvalidParameterValue where they cannot.
+    """
+    if options.get("before_images", "").lower() not in TRUE:
+        return False
+    if options.get("format", "").lower() != "debezium":
+        raise InvalidParameterValue("before_images is for FORMAT DEBEZIUM")
+    return True
 
 
 def key_positions(

@@ -22,6 +22,7 @@ from ..sql.entries import (
 from ..sql.entries import Sequence as SequenceEntry
 from ..storage.errors import (
     DuplicateColumn,
+    FeatureNotSupported,
     InvalidTableDefinition,
     SqlError,
     SyntaxFault,
@@ -36,6 +37,7 @@ from .define_connector import (
     OWN,
     connection_oids,
     connector_options,
+    has_before_images,
     is_keyed,
     key_positions,
     shown_text,
@@ -91,6 +93,10 @@ def _table(
     options: dict[str, str],
     dependencies: frozenset[int] = frozenset(),
 ) -> Table:
+    if has_before_images(options):
+        raise FeatureNotSupported(
+            "before_images is for sources: a table has its rows by key", hint="Use CREATE SOURCE."
+        )
     primary = _positions(body.primary_key.columns, columns) if body.primary_key else None
     primary = key_positions(primary, columns, options)
     if primary is None:
@@ -312,7 +318,7 @@ def create_source(statement: st.CreateSource, context: DefineContext) -> Definit
         dependencies=connection_oids(statement.connector, context),
         schema=Schema(columns),
         key=key,
-        append_only=not keyed,
+        append_only=not keyed and not has_before_images(options),
         options=options,
         generated={c.name: c.generated.text for c in body.columns if c.generated},
         watermarks={w.column.name: w.expression.text for w in body.watermarks},

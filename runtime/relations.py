@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from ..operators.consolidate import consolidate
 from ..operators.evaluate import evaluate
 from ..operators.node import EpochContext
 from ..operators.scan import Scan
@@ -85,7 +86,8 @@ def replay(entry: Source, offsets: Mapping[str, bytes], connectors: Connectors) 
         parts = [batch.delta(entry.schema) for batch in reader.replay(until) if len(batch)]
     finally:
         reader.close()
-    return concat(entry.schema, parts)
+    whole = concat(entry.schema, parts)
+    return whole if entry.append_only else consolidate(whole)
 
 
 def open_reader(entry: Source | Table, connectors: Connectors) -> SourceReader:

@@ -31,7 +31,8 @@ SECONDS_MAX = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Rows of one relation in their order. `deletes`, where true: the row's key goes."""
+    """Rows of one relation in their order. `deletes`, where true: the row's key goes, or (of a source) the
+    row itself."""
 
     columns: tuple[pa.Array, ...]
     deletes: np.ndarray | None = None
@@ -123,7 +124,10 @@ class Feed:
         self._connector.rows_per_batch[name] = max(1, int(EPOCH_ROWS * share))
         self._connector.gates[name] = threading.Event()
         kind = "TABLE" if table else "SOURCE"
-        self.session.execute(f"CREATE {kind} {name} ({columns}) WITH (connector = 'bench', input = '{name}')")
+        options = f"connector = 'bench', input = '{name}'"
+        if not table and rows.deletes is not None:
+            options += ", format = 'debezium', before_images = 'true'"
+        self.session.execute(f"CREATE {kind} {name} ({columns}) WITH ({options})")
         entry = next(e for e in self.database.engine.published.catalog.of(Source, Table) if e.name == name)
         self._relations[name] = entry.id
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from . import duck
 from .feed import Feed, Input, numbers
 from .figures import Figure, Line
-from .inputs import OrdersAndItems, final_rows, group_input, order_inputs
+from .inputs import OrdersAndItems, final_rows, group_input, order_inputs, retractions
 
 GROUP_COLUMNS = "id bigint, k bigint, v bigint, w bigint"
 ORDER_COLUMNS = "id bigint, customer bigint, day bigint"
@@ -19,6 +19,8 @@ NAMES = {
     "i": ["id", "order_id", "quantity", "price"],
 }
 KEYED = ", PRIMARY KEY (id)"
+CHANGES, RETRACTIONS = "-changes", "-retractions"
+"""Endings of lines with changes: by key, into tables; and by sources that say which rows go."""
 
 COUNT_SUM = "SELECT k, count(*) AS n, sum(v) AS s FROM t GROUP BY k"
 EXTREMES = "SELECT k, min(v) AS low, max(v) AS high, count(DISTINCT w) AS n FROM t GROUP BY k"
@@ -51,7 +53,7 @@ FLOWS = {
 
 
 def measure_group(line: str, rows: int, keys: int, changes: bool) -> Iterator[Figure]:
-    """`rows` through a GROUP BY over a source; with changes over a table with a key."""
+    """`rows` through a GROUP BY over a source; with changes, over a table with a key or by retractions."""
     inputs = {"t": group_input(rows, keys, changes)}
     yield from _measure(line, inputs, {"t": GROUP_COLUMNS}, {"t": 1.0}, changes)
 
@@ -67,19 +69,22 @@ def _join_setup(data: OrdersAndItems) -> tuple[dict[str, Input], dict[str, str],
 
 
 def _measure(
-    line: str, inputs: dict[str, Input], columns: dict[str, str], shares: dict[str, float], keyed: bool
+    line: str, inputs: dict[str, Input], columns: dict[str, str], shares: dict[str, float], changes: bool
 ) -> Iterator[Figure]:
+    """The rate is that of `inputs`' rows: an update is one, also where it comes as two."""
     flow = FLOWS[line.partition("-")[0]]
     total = sum(len(rows) for rows in inputs.values())
+    keyed = changes and not line.endswith(RETRACTIONS)
     with Feed() as feed:
         for name, rows in inputs.items():
-            feed.relation(name, columns[name] + (KEYED if keyed else ""), rows, shares[name], keyed)
+            fed = rows if keyed else retractions(rows)
+            feed.relation(name, columns[name] + (KEYED if keyed else ""), fed, shares[name], keyed)
         feed.execute(f"CREATE MATERIALIZED VIEW m AS {flow.view}")
         seconds = feed.run()
         proof = numbers(feed.execute(flow.proof))
         note = f"{feed.cpu_seconds / total * 1e9:,.0f} ns of processor a row"
     ratio = _compare(inputs, flow, proof, seconds)
-    target = flow.target if line in FLOWS else "60 %" if keyed else "50 %"
+    target = flow.target if line in FLOWS else "60 %" if changes else "50 %"
     yield Figure(line, TITLES[line], total / seconds, "rows/s", ratio, target, note)
 
 
@@ -130,6 +135,11 @@ TITLES = {
     "extremes-changes": "extremes, keyed table, 10 % changes",
     "join-changes": "join, keyed tables, 10 % changes",
     "chain-changes": "chain, keyed tables, 10 % changes",
+    "group1k-retractions": "1,000 keys, source with before-images, 10 % changes",
+    "group1m-retractions": "1 M keys, source with before-images, 10 % changes",
+    "extremes-retractions": "extremes, source with before-images, 10 % changes",
+    "join-retractions": "join, sources with before-images, 10 % changes",
+    "chain-retractions": "chain, sources with before-images, 10 % changes",
     "join-delete": "delete all that the join line inserted",
     "join-skew": "join, half of the items of one order",
     "chain-skew": "chain, half of the items of one order",
@@ -138,13 +148,13 @@ TITLES = {
 
 
 def _group(line: str, keys: int) -> Line:
-    changes = line.endswith("-changes")
+    changes = line.endswith((CHANGES, RETRACTIONS))
     return Line(line, TITLES[line], lambda rows: measure_group(line, rows, min(keys, rows), changes))
 
 
 def _join(line: str) -> Line:
     skew = 0.5 if line.endswith("-skew") else 0.0
-    changes = line.endswith("-changes")
+    changes = line.endswith((CHANGES, RETRACTIONS))
     return Line(line, TITLES[line], lambda rows: measure_join(line, rows, skew, changes))
 
 
@@ -159,6 +169,11 @@ LINES = (
     _group("extremes-changes", 100_000),
     _join("join-changes"),
     _join("chain-changes"),
+    _group("group1k-retractions", 1000),
+    _group("group1m-retractions", 1_000_000),
+    _group("extremes-retractions", 100_000),
+    _join("join-retractions"),
+    _join("chain-retractions"),
     Line("join-delete", TITLES["join-delete"], lambda rows: measure_deletion("join-delete", rows)),
     _join("join-skew"),
     _join("chain-skew"),

@@ -59,6 +59,27 @@ def _input(ids: Ints, columns: list[Ints], chance: np.random.Generator | None) -
     return Input((pa.array(ids), *(pa.array(column) for column in columns)), deletes)
 
 
+def retractions(rows: Input) -> Input:
+    """The same changes by rows that go and rows that come: before an update or delete, the row as it was.
+
+    It has a row more for each change of a row that is there.
+    """
+    if rows.deletes is None:
+        return rows
+    ids, place = rows.columns[0].to_numpy(), np.arange(len(rows))
+    order = np.lexsort((place, ids))
+    before = np.full(len(rows), -1)
+    same = ids[order[1:]] == ids[order[:-1]]
+    before[order[1:]] = np.where(same, order[:-1], -1)
+    replaced = (before >= 0) & ~rows.deletes[before]
+    # What goes stands right before what comes; a deletion brings nothing.
+    pairs = np.stack([before, place], axis=1)
+    chosen = np.stack([replaced, ~rows.deletes], axis=1)
+    going = np.broadcast_to([True, False], chosen.shape)[chosen]
+    taken = pa.array(pairs[chosen])
+    return Input(tuple(column.take(taken) for column in rows.columns), going)
+
+
 def final_rows(rows: Input, names: list[str]) -> pa.Table:
     """What is left of an input when later rows of an id replace earlier ones and deletes are done."""
     table = pa.table(list(rows.columns), names)

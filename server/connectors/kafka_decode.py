@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from ...storage.errors import (
 )
 from ...storage.schema import Column, Schema
 from .csv_records import csv_columns
-from .json_columns import Pieces, find_members, json_columns
+from .json_columns import Members, Pieces, find_members, json_columns
 from .kafka_included import included_column
 from .kafka_options import KafkaOptions
 from .kafka_records import Decoded, Records, finish
@@ -62,12 +62,17 @@ class KafkaDecoder:
                 f"FORMAT {options.format.upper()} is not supported",
                 hint="There are PLAIN, UPSERT and DEBEZIUM.",
             )
-        if options.format != "plain" and not self._key:
+        if options.before_images and self._included:
+            raise FeatureNotSupported(
+                "INCLUDE is not supported with before_images",
+                detail="The record that takes a row away is another one than that which brought it.",
+            )
+        if options.format != "plain" and not self._key and not options.before_images:
             raise InvalidTableDefinition(f"FORMAT {options.format.upper()} needs a primary key")
 
     def decode(self, records: Records) -> Decoded:
         if self._options.format == "debezium":
-            return self._debezium(records)
+            return self._images(records) if self._options.before_images else self._debezium(records)
         rows = Rows(len(records))
         empty = np.fromiter((value is None for value in records.values), np.bool_, len(records))
         deletes = empty if self._options.format == "upsert" else np.zeros(len(records), np.bool_)
@@ -100,7 +105,9 @@ class KafkaDecoder:
         if self._options.format != "plain" and self._from_key:
             self._fill_key(records, found, rows)
         columns = [found[column.name] for column in self.schema]
-        return finish(columns, deletes, skipped, self.schema, self._key, rows, records)
+        # Rows that go by key need no more than that; those that go as they came are as those that come.
+        needed = self.schema.names if self._options.before_images else self._key
+        return finish(columns, deletes, skipped, self.schema, needed, rows, records)
 
     def _fill_key(self, records: Records, found: dict[str, pa.Array], rows: Rows) -> None:
         """Key columns that the values do not have, from the records' keys."""
@@ -159,17 +166,9 @@ class KafkaDecoder:
         """Change events: `after` of c, r and u; d deletes by the key within `before`, or by the record's."""
         rows = Rows(len(records))
         count = len(records)
-        pieces = Pieces.of([value or b"{}" for value in records.values])
-        empty = np.fromiter((value is None for value in records.values), np.bool_, count)
-        inner = _payloads(pieces)
-        found = find_members(inner, ("op", "before", "after"))
-        strange = find_members(pieces, ()).strange
-        begins, ends = found.starts[:, 0], found.ends[:, 0]
-        operations = [inner.data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
-        deletes = np.fromiter((op == b"d" for op in operations), np.bool_, count)
-        known = np.fromiter((op in (b"c", b"r", b"u", b"d") for op in operations), np.bool_, count)
-        for row in np.flatnonzero(~known & ~empty).tolist():
-            rows.bad[row] = _no_event(operations[row], bool(strange[row] or found.strange[row]))
+        events = _events(records, rows)
+        inner, found, deletes, empty = events.inner, events.found, events.does("d"), events.empty
+        known = events.does("crud")
         side = np.where(deletes, 1, 2)
         row_numbers = np.arange(count)
         there = found.kinds[row_numbers, side] == _OBJECT
@@ -184,8 +183,57 @@ class KafkaDecoder:
         # A tombstone behind a delete is there for compaction only.
         return self._rows(records, values, missing, deletes, empty, rows)
 
+    def _images(self, records: Records) -> Decoded:
+        """Change events by both images: `before` of u and d goes, `after` of c, r and u comes."""
+        bad = Rows(len(records))
+        events = _events(records, bad)
+        wanted = np.stack([events.does("ud"), events.does("cru")], axis=1)
+        there = events.found.kinds[:, 1:3] == _OBJECT
+        for row, side in np.argwhere(wanted & ~there).tolist():
+            name = ("before", "after")[side]
+            bad.bad[row] = DataException(f'the change event has no "{name}"')
+        wanted[list(bad.bad)] = False
+        owners, sides = np.nonzero(wanted)
+        begins, ends = events.found.starts[owners, sides + 1], events.found.ends[owners, sides + 1]
+        values = [events.inner.data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+        none = np.zeros(len(owners), np.bool_)
+        images = records.at(owners.tolist())
+        decoded = self._rows(images, values, none, sides == 0, none, Rows(len(owners)))
+        return Decoded(decoded.columns, decoded.deletes, records.error_rows(bad) + decoded.errors)
+
 
 _OBJECT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Change events: what each does, and where its members op, before and after are in `inner`."""
+
+    inner: Pieces
+    found: Members
+    operations: list[bytes]
+    empty: Mask
+    """Records without a value: tombstones."""
+
+    def does(self, letters: str) -> Mask:
+        """Events whose operation is one of `letters`."""
+        wanted = {letter.encode() for letter in letters}
+        return np.fromiter((op in wanted for op in self.operations), np.bool_, len(self.operations))
+
+
+def _events(records: Records, rows: Rows) -> _Events:
+    """Finds the members of change events; what is none is marked in `rows`."""
+    pieces = Pieces.of([value or b"{}" for value in records.values])
+    empty = np.fromiter((value is None for value in records.values), np.bool_, len(records))
+    inner = _payloads(pieces)
+    found = find_members(inner, ("op", "before", "after"))
+    strange = find_members(pieces, ()).strange
+    begins, ends = found.starts[:, 0], found.ends[:, 0]
+    operations = [inner.data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
+    events = _Events(inner, found, operations, empty)
+    for row in np.flatnonzero(~events.does("crud") & ~empty).tolist():
+        rows.bad[row] = _no_event(operations[row], bool(strange[row] or found.strange[row]))
+    return events
 
 
 def _payloads(pieces: Pieces) -> Pieces:

@@ -21,6 +21,7 @@ SOURCE_OPTIONS = {
     "topic": "the topic to read",
     "scan.startup.mode": "earliest (the default), latest or timestamp",
     "scan.startup.timestamp.millis": "with timestamp: milliseconds since 1970",
+    "before_images": "true, of FORMAT DEBEZIUM: the row before the change goes as it is, no key is needed",
     "group.id.prefix": "what the name of the group begins with, under which offsets are mirrored",
 }
 SINK_OPTIONS = {
@@ -97,6 +98,11 @@ class KafkaOptions:
         given = self.options.get("properties.group.id")
         prefix = self.text("group.id.prefix", "millpond")
         return given or f"{prefix}-{self.text('relation.name') or self.topic}"
+
+    @property
+    def before_images(self) -> bool:
+        """Whether change events are taken by both their images."""
+        return self.text("before_images").lower() in ("true", "on", "1", "yes")
 
     def included(self) -> list[Include]:
         names = sorted(n for n in self.options if n.startswith("include."))

@@ -31,6 +31,16 @@ class Records:
     def __len__(self) -> int:
         return len(self.values)
 
+    def at(self, positions: Sequence[int]) -> Records:
+        """Some of the messages, repeats allowed, without timestamps and headers."""
+        return Records(
+            self.topic,
+            [self.values[i] for i in positions],
+            [self.keys[i] for i in positions],
+            [self.partitions[i] for i in positions],
+            [self.offsets[i] for i in positions],
+        )
+
     def add(self, messages: Sequence[Any], timestamps: bool, headers: bool) -> None:
         self.values += [message.value() for message in messages]
         self.keys += [message.key() for message in messages]
