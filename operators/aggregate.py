@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..storage.errors import SqlError
+from ..storage.errors import InternalError, SqlError
 from ..storage.index import Entries
 from ..storage.schema import Schema
 from .aggregate_calls import AggregateCall, Groups, Measure
@@ -181,6 +181,8 @@ class _Aggregate:
         old = self.groups.old(positions[: groups.known], measures, self.shown is not None)
         counts = sum_by(ids, kept.weights, groups.count)
         counts[: groups.known] += old.counts
+        if self.shown is not None and (counts < 0).any():
+            raise InternalError("a row goes more often than it came")
         fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
         new: States = []
         for (measure, feed), state in zip(self.plan.measures, old.states, strict=True):
