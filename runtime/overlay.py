@@ -42,6 +42,11 @@ class TableOverlay:
         schema = Schema((*table.schema, Column("deleted", BOOL, False, True)))
         self._own = _scratch(table, schema)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the transaction's own rows; 0 while there are none."""
+        return self._own.nbytes if len(self._own) else 0
+
     def copy(self) -> TableOverlay:
         """The same content, for a savepoint."""
         other = TableOverlay(self.table, self.base)

@@ -48,6 +48,9 @@ SEQUENCES_SPEC = TableSpec(Schema.of(oid=INT8, next_value=INT8), key=(0,))
 JOBS_SPEC = TableSpec(Schema.of(number=INT8, statement=TEXT, view=TEXT, replaces=TEXT), key=(0,))
 FILLS_SPEC = TableSpec(Schema.of(number=INT8, relation=TEXT, progress=TEXT), key=(0, 1))
 
+WRITE_BYTES_MAX = 1 << 30
+"""Bytes of rows that one statement, or one open transaction, may write."""
+
 ONE_EPOCH_ROWS_MAX = 100_000
 """A view over more rows is filled in chunks, over several epochs (`jobs.py`)."""
 
@@ -83,6 +86,7 @@ class State:
     left_jobs: list[Job] = field(default_factory=list)
     """What the engine has to fill from the start on."""
     one_epoch_rows_max: int = ONE_EPOCH_ROWS_MAX
+    write_bytes_max: int = WRITE_BYTES_MAX
     plans: Plans = field(default_factory=dict)
     row_ids: dict[str, int] = field(default_factory=dict)
     """The next hidden row id of each table that has them."""

@@ -19,8 +19,9 @@ from ..storage.errors import InvalidSavepoint
 from .overlay import TableOverlay
 from .published import Published
 from .relations import ReadContext
+from .state import WRITE_BYTES_MAX
 from .works import CommitWork
-from .writes import RowChanges
+from .writes import RowChanges, bytes_of, refuse_beyond
 
 
 @dataclass(slots=True)
@@ -38,6 +39,8 @@ class Transaction:
     published: Published
     read_only: bool = False
     explicit: bool = True
+    bytes_max: int = WRITE_BYTES_MAX
+    """What its overlays, those of savepoints included, may take."""
     catalog: Catalog = field(init=False)
     overlays: dict[str, TableOverlay] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
@@ -60,7 +63,16 @@ class Transaction:
             self.overlays[table.id] = found
         return found
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that it wrote."""
+        saved = (overlay for point in self._savepoints for overlay in point.overlays.values())
+        return sum(overlay.nbytes for overlay in (*self.overlays.values(), *saved))
+
     def write(self, changes: RowChanges) -> None:
+        """Takes over what a statement does. Raises OutOfMemory when that is too much."""
+        coming = bytes_of(changes.removed) + bytes_of(changes.inserted)
+        refuse_beyond(self.nbytes + coming, self.bytes_max)
         self.overlay(changes.table).apply(changes)
 
     def define(self, definition: Definition, context: EpochContext) -> None:
@@ -104,6 +116,8 @@ class Transaction:
         return self._reading[1]
 
     def savepoint(self, name: str) -> None:
+        """Remembers all that was written. Raises OutOfMemory."""
+        refuse_beyond(self.nbytes + sum(o.nbytes for o in self.overlays.values()), self.bytes_max)
         overlays = {table: overlay.copy() for table, overlay in self.overlays.items()}
         self._savepoints.append(_Savepoint(name, self.catalog, len(self.definitions), overlays))
 

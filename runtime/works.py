@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..operators.dataflow import run
 from ..operators.node import walk
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
@@ -30,7 +29,7 @@ from .job import Job
 from .jobs import needs_job
 from .overlay import TableOverlay, same_rows
 from .relations import ReadContext, check_connector, connector_columns
-from .writes import Columns, RowChanges, evaluate_write
+from .writes import Columns, RowChanges, evaluate_write, written_rows
 
 
 @dataclass(slots=True)
@@ -60,7 +59,10 @@ class WriteWork(Work):
     def run(self, epoch: Epoch) -> WriteOutcome:
         table = current_table(epoch, self.write.table)
         read = self.read
-        rows = run(self.write.node, lambda scan: epoch.state.content(scan, read), read.context)
+        state = epoch.state
+        rows = written_rows(
+            self.write.node, lambda scan: state.content(scan, read), read.context, state.write_bytes_max
+        )
         changes = evaluate_write(
             self.write,
             rows,
@@ -167,8 +169,11 @@ def fill_table(epoch: Epoch, definition: Definition, read: ReadContext) -> int:
     if definition.rows is None:
         return 0
     table, query = definition.rows
-    rows = run(
-        optimize(query.node, epoch.catalog), lambda scan: epoch.state.content(scan, read), read.context
+    rows = written_rows(
+        optimize(query.node, epoch.catalog),
+        lambda scan: epoch.state.content(scan, read),
+        read.context,
+        epoch.state.write_bytes_max,
     )
     hidden = pa.nulls(len(rows), pa.int64())
     filled = ZSet(table.schema, (*rows.columns, hidden), rows.weights)

@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from ..operators.evaluate import evaluate, predicate_mask
 from ..operators.expr import Expr
-from ..operators.node import EpochContext
-from ..operators.zset import ZSet
+from ..operators.flow import flow
+from ..operators.node import EpochContext, Node
+from ..operators.scan import Scan
+from ..operators.zset import ZSet, concat
 from ..planner.dml import ConflictAction, TableWrite, WriteKind
 from ..sql.entries import Table
-from ..storage.errors import CardinalityViolation, UniqueViolation
+from ..storage.errors import CardinalityViolation, OutOfMemory, UniqueViolation
 from ..storage.keycode import encode_keys, group_ids
 from .conflicts import existing_rows, first_of_each, rows_without_conflict
 from .constraints import check_rows, key_detail
@@ -64,6 +66,31 @@ class _Batch:
     result: Columns
     """The rows as RETURNING's expressions expect them."""
     affected: int
+
+
+def written_rows(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext, bytes_max: int) -> ZSet:
+    """What the node of a write yields, kept once. Raises OutOfMemory as soon as it is beyond `bytes_max`."""
+    parts: list[ZSet] = []
+    held = 0
+    for piece in flow(node, inputs, context):
+        held += bytes_of(piece.columns)
+        refuse_beyond(held, bytes_max)
+        parts.append(piece)
+    return parts[0] if len(parts) == 1 else concat(node.schema, parts)
+
+
+def bytes_of(columns: Sequence[pa.Array]) -> int:
+    return sum(column.nbytes for column in columns)
+
+
+def refuse_beyond(held: int, bytes_max: int) -> None:
+    """The bound of what one statement, or one open transaction, writes. Raises OutOfMemory."""
+    if held > bytes_max:
+        raise OutOfMemory(
+            "out of memory",
+            detail=f"Writing more than {bytes_max >> 20} MB in one transaction is refused.",
+            hint="Write the rows in several transactions, or start the server with a larger --write-mb-max.",
+        )
 
 
 def evaluate_write(

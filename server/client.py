@@ -218,7 +218,9 @@ class Client:
     def begin(self, explicit: bool, read_only: bool = False) -> Transaction:
         """The open transaction, begun now if there is none."""
         if self.transaction is None:
-            self.transaction = Transaction(self.database.engine.published, read_only, explicit)
+            engine = self.database.engine
+            bytes_max = engine.state.write_bytes_max
+            self.transaction = Transaction(engine.published, read_only, explicit, bytes_max)
         if explicit:
             self.in_block = True
             self.transaction.explicit = True

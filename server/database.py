@@ -14,7 +14,7 @@ from ..runtime.engine import Engine, EngineLimits
 from ..runtime.recovery import recover
 from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
-from ..storage.budget import MemoryBudget, default_bytes, resident_bytes
+from ..storage.budget import MemoryBudget, default_bytes, keep_heap_small, resident_bytes
 from ..storage.commit import Storage, StorageLimits
 from ..storage.errors import SerializationFailure
 from ..storage.fence import Fenced
@@ -81,6 +81,7 @@ class Database:
     ) -> None:
         """Recovers the directory, or what `storage` has open, or follows a primary. Raises StartupError."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        keep_heap_small()
         self.config = config
         self.connectors = connectors
         self.cluster: Cluster | None = None
@@ -117,6 +118,7 @@ class Database:
         state = recover(
             storage, self.connectors, self.clock_us(), one_epoch_rows_max=self.config.fill_rows_min
         )
+        state.write_bytes_max = write_bytes_max(self.config)
         engine = Engine(state, self._limits, self.clock_us)
         if cluster is not None:
             self._lead(engine, storage.writer)
@@ -148,6 +150,7 @@ class Database:
     def _promoted(self, engine: Engine) -> None:
         """The standby has taken over: sources go on, writes are taken."""
         self._lead(engine, engine.state.storage.writer)
+        engine.state.write_bytes_max = write_bytes_max(self.config)
         engine.start()
         self.engine = engine
         self.server_settings.clear()
@@ -249,6 +252,11 @@ class Database:
         from .live import live_facts
 
         return live_facts(self, client)
+
+
+def write_bytes_max(config: Config) -> int:
+    """What one transaction may write."""
+    return config.write_mb_max << 20 or (config.memory << 20 or default_bytes()) // 4
 
 
 def storage_limits(config: Config) -> StorageLimits:

@@ -7,12 +7,11 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
-from ..operators.dataflow import run
 from ..planner.dml import TableWrite, WriteKind
 from ..runtime.standby import StandbyEngine
 from ..runtime.transaction import Transaction
 from ..runtime.works import TruncateWork, WriteOutcome, WriteWork
-from ..runtime.writes import RowChanges, evaluate_write
+from ..runtime.writes import RowChanges, evaluate_write, written_rows
 from ..sql import statements as st
 from ..sql.entries import Table
 from ..storage.errors import FeatureNotSupported, ReadOnlyTransaction, WrongObjectType
@@ -57,7 +56,7 @@ def _in_transaction(
 ) -> Result:
     """Evaluates the write on what the transaction sees, and keeps it in its overlay."""
     read = client.read_context()
-    rows = run(write.node, client.reader(read), read.context)
+    rows = written_rows(write.node, client.reader(read), read.context, transaction.bytes_max)
     overlay = transaction.overlay(write.table)
     changes = evaluate_write(write, rows, overlay, read.context, transaction.draw_row_ids)
     transaction.write(changes)
