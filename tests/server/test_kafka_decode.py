@@ -36,7 +36,7 @@ def decoded(*values: bytes | None) -> Decoded:
     return KafkaDecoder(SCHEMA, source_options(IMAGES)).decode(records)
 
 
-def rows(found: Decoded) -> list[tuple[int, str, int]]:
+def rows(found: Decoded) -> list[tuple[int, str | None, int]]:
     count = len(found.columns[0])
     goes = [False] * count if found.deletes is None else found.deletes.tolist()
     values = zip(found.columns[0].to_pylist(), found.columns[1].to_pylist(), goes, strict=True)
@@ -78,3 +78,12 @@ def test_included_columns_would_tell_images_of_one_row_apart() -> None:
 def test_without_images_a_key_is_needed() -> None:
     with pytest.raises(InvalidTableDefinition):
         KafkaDecoder(SCHEMA, source_options(OPTIONS))
+
+
+def test_by_key_the_row_after_replaces_and_a_deletion_needs_the_key_only() -> None:
+    values = [event("u", OLD, NEW), event("d", {"id": 2}, None), None]
+    records = Records("t", values, [None] * 3, [0] * 3, [0, 1, 2])
+    keyed = source_options({**OPTIONS, "relation.key": '["id"]'})
+    found = KafkaDecoder(SCHEMA, keyed).decode(records)
+    assert rows(found) == [(1, "new", 1), (2, None, -1)]
+    assert not found.errors
