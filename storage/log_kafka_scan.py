@@ -20,10 +20,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, LogTruncated, Position
-from .log_kafka_client import TOMBSTONE_S, UNCOMPACTED_S, BrokerAway, KafkaTopics, TopicAdmin, place, take
+from .log_kafka_client import (
+    ANSWER_S,
+    TOMBSTONE_S,
+    UNCOMPACTED_S,
+    BrokerAway,
+    KafkaTopics,
+    TopicAdmin,
+    place,
+    reason,
+    take,
+)
 from .log_kafka_records import (
     COMMIT_KEY,
     EPOCH_KEY,
@@ -146,7 +156,7 @@ class Scan:
         self._target, offset = until.epoch, commits[-1][1]
         touched = {number: commit.epoch for commit, _, _ in commits for number in commit.touched}
         if first:
-            self._consumer.incremental_assign([place(self.topics.stores)])
+            self._assign([place(self.topics.stores)])
         changed: list[Frame] = []
         if first or REGISTRY in touched:
             self._finish([(self._registry, touched.get(REGISTRY, 0))])
@@ -246,7 +256,15 @@ class Scan:
             self._reads[number] = self._by_topic[entry.topic] = read
             added.append(place(read.topic, offset))
         if added:
-            self._consumer.incremental_assign(added)
+            self._assign(added)
+
+    def _assign(self, places: list[TopicPartition]) -> None:
+        try:
+            # Of topics it has not heard of the client would ask within a second only.
+            _ = self._consumer.list_topics(timeout=ANSWER_S)
+            self._consumer.incremental_assign(places)
+        except KafkaException as error:
+            raise BrokerAway(f"kafka at {self.topics.bootstrap}: {reason(error)}") from None
 
     def _give(self, commit: Commit, offset: int, frames: list[Frame]) -> LogEpoch:
         for name, entry in self._entries.items():

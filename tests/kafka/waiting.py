@@ -43,7 +43,8 @@ def committed_records(broker: Broker, topic: str, partition: int = 0) -> list[tu
     found: list[tuple[bytes, bytes]] = []
     try:
         while True:
-            for message in consumer.consume(1000, 10):
+            # `consume` waits for the last of the number asked for.
+            for message in consumer.consume(1, 10) + consumer.consume(1000, 0):
                 if message.error() is not None:
                     return found
                 found.append((message.key(), message.value()))
