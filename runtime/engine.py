@@ -247,6 +247,7 @@ class Engine:
         """Works that came while a chunk was fed share the epoch, and its fsync, with it."""
         with self._condition:
             if self._works and not self._works[0].solo:
+                self.jobs.note_work()
                 known = len(works)
                 self._take(works)
                 came = works[known:]

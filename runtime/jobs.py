@@ -68,10 +68,13 @@ class Jobs:
 
     def due(self, works: int, solo: bool) -> bool:
         """Whether the epoch that begins with so many works is to feed a chunk."""
-        now = time.monotonic()
         if works:
-            self._worked = now
-        return bool(self._queue) and not solo and (not works or now - self._fed >= PAUSE_S)
+            self.note_work()
+        return bool(self._queue) and not solo and (not works or time.monotonic() - self._fed >= PAUSE_S)
+
+    def note_work(self) -> None:
+        """Clients are writing: chunks give way to them."""
+        self._worked = time.monotonic()
 
     def list(self) -> list[Job]:
         """Running first, then those that wait for their turn."""
