@@ -264,7 +264,7 @@ class KafkaLog:
     def _committed(self, epoch: int) -> bool:
         """Whether the last commit in the log is ours of this epoch."""
         last = self._watch.commit
-        return last is not None and last.epoch == epoch and last.writer == self._writer
+        return last is not None and last.epoch == epoch and last.claim.token == self._token
 
     def _look_back(self) -> None:
         """What became of the epoch that was given up; if it is in the log, this process is behind."""
@@ -294,7 +294,7 @@ class KafkaLog:
             touched[REGISTRY] = topics.stores
         for topic in touched.values():
             self._put(topic, [EPOCH_KEY], [mark])
-        commit = Commit(epoch, self._writer, tuple(touched), meta)
+        commit = Commit(epoch, Claim(self._writer, self._token), tuple(touched), meta)
         self._put(topics.epochs, [COMMIT_KEY], [commit.encode()], on_delivery=self._delivered)
         return set(touched)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -202,7 +203,7 @@ class TopicAdmin:
         return {name for name in names if name in own or self._topics.is_store(name)}
 
     def create(self, names: Iterable[str]) -> list[str]:
-        """Those of `names` that were there already; the others are made."""
+        """Those of `names` that were there already; the others are made, and known to the brokers."""
         wanted = [self._new(name) for name in names]
         there: list[str] = []
         made = self._admin.create_topics(wanted, operation_timeout=ANSWER_S) if wanted else {}
@@ -215,6 +216,9 @@ class TopicAdmin:
                 there.append(name)
             except TimeoutError:
                 raise BrokerAway(f"kafka at {self._topics.bootstrap} does not answer") from None
+        deadline = time.monotonic() + ANSWER_S
+        while len(self.ids(made)) < len(made) and time.monotonic() < deadline:
+            time.sleep(0.01)
         return there
 
     def _new(self, name: str) -> NewTopic:

@@ -83,21 +83,22 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """An epoch: whose, in which stores (their numbers) it changed something, the offsets of sources."""
+    """An epoch: under which claim, which stores (their numbers) it changed, the offsets of sources."""
 
     epoch: int
-    writer: int
+    claim: Claim
     touched: tuple[int, ...]
     meta: bytes
 
     def encode(self) -> bytes:
-        return json.dumps([self.epoch, self.writer, self.touched]).encode() + b"\n" + self.meta
+        head = [self.epoch, self.claim.writer, self.claim.token, self.touched]
+        return json.dumps(head).encode() + b"\n" + self.meta
 
     @staticmethod
     def decode(value: bytes) -> Commit:
         head, _, meta = value.partition(b"\n")
-        epoch, writer, touched = json.loads(head)
-        return Commit(epoch, writer, tuple(touched), meta)
+        epoch, writer, token, touched = json.loads(head)
+        return Commit(epoch, Claim(writer, token), tuple(touched), meta)
 
 
 @dataclass(frozen=True, slots=True)

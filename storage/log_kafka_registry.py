@@ -8,11 +8,11 @@ deletes it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from .changelog import StoredSpec
 from .log import Frame, FrameKind
-from .log_kafka_client import ANSWER_S, BrokerAway, KafkaTopics, TopicAdmin
+from .log_kafka_client import BrokerAway, KafkaTopics, TopicAdmin
 from .log_kafka_records import StoreEntry
 from .log_kafka_scan import check_topics, read_registry
 
@@ -87,13 +87,6 @@ class Registry:
         self._admin.delete(name for since, name in self._garbage if since < old)
         self._garbage = [one for one in self._garbage if one[0] >= old]
 
-    def _ids(self, names: Collection[str]) -> Mapping[str, str]:
-        """Those of topics just made: brokers hear of them one after the other."""
-        deadline = time.monotonic() + ANSWER_S
-        while len(ids := self._admin.ids(names)) < len(names) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return ids
-
     def _make(self, wanted: dict[str, StoredSpec]) -> None:
         names = dict.fromkeys(wanted, "")
         for attempt in range(ATTEMPTS):
@@ -104,7 +97,7 @@ class Registry:
             names |= {store: name for store, name in tried.items() if name not in taken}
             if all(names.values()):
                 break
-        ids = self._ids(names.values())
+        ids = self._admin.ids(names.values())
         for store, name in names.items():
             if name not in ids:
                 raise BrokerAway(f"kafka at {self._topics.bootstrap}: topic {name} was not made")

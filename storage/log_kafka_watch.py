@@ -45,8 +45,7 @@ class EpochsWatch:
     @property
     def writer(self) -> int:
         """The number of the last writer, 0 when there was none."""
-        claimed = self.claim.writer if self.claim else 0
-        return max(claimed, self.commit.writer if self.commit else 0)
+        return self.claim.writer if self.claim else 0
 
     def refresh(self, timeout_s: float) -> bool:
         """Reads up to what is the end now; False when no broker says in time. Raises StartupError."""
@@ -128,6 +127,7 @@ class EpochsWatch:
         key, value, offset = message.key(), message.value() or b"", message.offset() or 0
         if key == COMMIT_KEY:
             self.commit = Commit.decode(value)
+            self.claim = self.commit.claim
             self.end = Position(self.commit.epoch, 0, offset + 1)
         elif key == CLAIM_KEY:
             self.claim = Claim.decode(value)
