@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from millpond.operators import pieces
 from millpond.operators.dataflow import run
-from millpond.operators.node import EpochContext
+from millpond.operators.node import EpochContext, Node, rewrite, walk
+from millpond.operators.scan import Scan
+from millpond.operators.zset import ZSet
+from millpond.storage.schema import Schema
 
 from .examples import EXAMPLES, relations, scans
 from .harness import bag
@@ -54,5 +58,51 @@ def test_a_query_in_pieces_gives_the_same_rows(name: str, monkeypatch: pytest.Mo
     node = EXAMPLES[name](scans(inputs))
     context = EpochContext(1, 1_700_000_000_000_000, errors=[])
     several = bag(run(node, lambda scan: contents[scan.relation], context))
+    monkeypatch.setattr(pieces, "PIECE_ROWS", 1 << 18)
+    assert several == bag(run(node, lambda scan: contents[scan.relation], context))
+
+
+@dataclass(frozen=True)
+class Cut(Node):
+    """The rows of `input`, two at a time."""
+
+    input: Node
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def key(self) -> tuple[int, ...] | None:
+        return self.input.key
+
+    @property
+    def append_only(self) -> bool:
+        return self.input.append_only
+
+    def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
+        for rows in inputs[0]:
+            for at in range(0, len(rows), 2):
+                yield rows.slice(at, min(2, len(rows) - at))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("which", ["all", "first", "last"])
+def test_an_operator_takes_its_inputs_in_pieces(
+    name: str, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = relations(random.Random(f"{name} cut").randrange(1 << 30))
+    for relation in inputs:
+        relation.change(30)
+    contents = {relation.name: relation.content() for relation in inputs}
+    node = EXAMPLES[name](scans(inputs))
+    read = [part.relation for part in walk(node) if isinstance(part, Scan)]
+    chosen = {"all": read, "first": read[:1], "last": read[-1:]}[which]
+
+    def cut(part: Node) -> Node:
+        return Cut(part) if isinstance(part, Scan) and part.relation in chosen else part
+
+    context = EpochContext(1, 1_700_000_000_000_000, errors=[])
+    several = bag(run(rewrite(node, cut), lambda scan: contents[scan.relation], context))
     monkeypatch.setattr(pieces, "PIECE_ROWS", 1 << 18)
     assert several == bag(run(node, lambda scan: contents[scan.relation], context))
