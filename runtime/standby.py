@@ -112,7 +112,7 @@ class StandbyEngine:
 
     def submit(self, work: Work) -> Future[Any]:
         """Refuses to write. A barrier waits for what the primary had committed when it was asked."""
-        mark = self._follower.reader.end_mark() if isinstance(work, BarrierWork) else None
+        mark = self._follower.reader.end_mark(settled=True) if isinstance(work, BarrierWork) else None
         if mark is None:
             work.future.set_exception(self.refusal("this statement"))
         elif mark.epoch <= self.published.epoch:

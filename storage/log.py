@@ -99,8 +99,11 @@ class LogSource(Protocol):
         """16 bytes that tell this log from any other. Raises StartupError when there is no log."""
         ...
 
-    def end_mark(self) -> Position | None:
-        """Behind the last epoch that is durable now; None when it cannot be told."""
+    def end_mark(self, settled: bool = False) -> Position | None:
+        """Behind the last epoch that can be read now; None when it cannot be told.
+
+        With `settled`, an epoch whose commit was already acknowledged is not left out.
+        """
         ...
 
     def read(self, after: Position | None, until: Position | None = None) -> Iterator[LogEpoch]:

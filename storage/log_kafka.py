@@ -213,7 +213,7 @@ class KafkaLog:
         self._writer = self._watch.writer + 1
         try:
             self._write_claim(self._require(), self._token, COMMIT_S)
-            self._watch.read(COMMIT_S)
+            self._watch.await_claim(self._token, COMMIT_S)
         except (KafkaException, BrokerAway) as error:
             raise self._told(error, "become the writer of the changelog") from None
 

@@ -38,8 +38,8 @@ class KafkaSource:
             raise StartupError(f"{self._topics} has no changelog: start its primary first (millpond serve)")
         return self._watch.stamp.identity
 
-    def end_mark(self) -> Position | None:
-        return self._watch.end if self._watch.refresh(LOOK_S) else None
+    def end_mark(self, settled: bool = False) -> Position | None:
+        return self._watch.end if self._watch.refresh(LOOK_S, settled) else None
 
     def read(self, after: Position | None, until: Position | None = None) -> Iterator[LogEpoch]:
         """At most one: what all epochs up to `until` come to. Raises LogTruncated, LogDamaged, BrokerAway."""

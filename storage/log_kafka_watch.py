@@ -20,6 +20,12 @@ from .log_kafka_records import CLAIM_KEY, COMMIT_KEY, LOG_KEY, Claim, Commit, St
 LOOK_BACK = 400
 """Records read from the end at first; sixteen times as many if there is no commit among them."""
 
+MARKER_S = 0.002
+"""Between two looks for the end of a transaction."""
+
+SETTLE_S = 0.5
+"""How long a transaction under way is waited for; a dead writer's ends with its successor only."""
+
 MISSING = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
@@ -39,6 +45,7 @@ class EpochsWatch:
         self.end: Position | None = None
         """Behind the last commit."""
         self._consumer: Consumer | None = None
+        self._uncommitted: Consumer | None = None
         self._at = 0
         self._lock = threading.Lock()
 
@@ -47,11 +54,17 @@ class EpochsWatch:
         """The number of the last writer, 0 when there was none."""
         return self.claim.writer if self.claim else 0
 
-    def refresh(self, timeout_s: float) -> bool:
-        """Reads up to what is the end now; False when no broker says in time. Raises StartupError."""
+    def refresh(self, timeout_s: float, settled: bool = False) -> bool:
+        """Reads up to what is the end now; False when no broker says in time. Raises StartupError.
+
+        A commit is acknowledged when it is decided; its markers, without which it cannot be read, follow
+        within milliseconds. With `settled` they are waited for.
+        """
         try:
             self.read(timeout_s)
-        except BrokerAway:
+            if settled:
+                self._settle()
+        except (BrokerAway, KafkaException):
             return False
         return True
 
@@ -62,15 +75,37 @@ class EpochsWatch:
             try:
                 self._read(deadline)
             except KafkaException as error:
-                if code(error) in MISSING:
+                if code(error) in MISSING and self.stamp is None:
                     raise StartupError(f"{self.topics}: there is no topic {self.topics.epochs}") from None
                 raise BrokerAway(f"kafka at {self.topics.bootstrap}: {reason(error)}") from None
 
+    def await_claim(self, token: str, timeout_s: float) -> None:
+        """Reads until the claim just committed can be read. Raises BrokerAway."""
+        deadline = time.monotonic() + timeout_s
+        self.read(timeout_s)
+        while self.claim is None or self.claim.token != token:
+            if time.monotonic() > deadline:
+                raise BrokerAway(f"kafka at {self.topics.bootstrap}: a transaction does not end")
+            time.sleep(MARKER_S)
+            self.read(_left(deadline))
+
     def close(self) -> None:
         with self._lock:
-            if self._consumer is not None:
-                self._consumer.close()
-                self._consumer = None
+            for consumer in (self._consumer, self._uncommitted):
+                if consumer is not None:
+                    consumer.close()
+            self._consumer = self._uncommitted = None
+
+    def _settle(self) -> None:
+        """Reads on to what was the end with open transactions, for as long as one may take to end."""
+        with self._lock:
+            if self._uncommitted is None:
+                self._uncommitted = self.topics.consumer("read_uncommitted")
+            deadline = time.monotonic() + SETTLE_S
+            _, high = self._bounds(self._uncommitted, deadline)
+        while self._at < high and time.monotonic() < deadline:
+            time.sleep(MARKER_S)
+            self.read(_left(deadline))
 
     def _read(self, deadline: float) -> None:
         if self._consumer is None:

@@ -124,8 +124,8 @@ class LogReader:
     def inventory(self) -> Inventory:
         return Inventory.of(self._disk.names(self.folder))
 
-    def end_mark(self) -> Position | None:
-        """The durable end the writer noted last; None when it noted nothing readable."""
+    def end_mark(self, settled: bool = False) -> Position | None:
+        """The durable end the writer noted last, before it acknowledged; None if nothing readable."""
         mark = self.marked()
         return mark and mark[0]
 

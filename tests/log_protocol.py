@@ -163,7 +163,7 @@ class LogProtocol:
         writer.change("keyed", {(1, "b"): 1, (3, ""): 1}, [(2, None)])
         end = writer.commit(source=b"offset 2")
         source = at.place.source()
-        assert source.end_mark() == end
+        assert source.end_mark(settled=True) == end
         assert read_all(source, end) == writer.content
         last = list(at.place.source().read(None, end))[-1]
         assert (last.epoch, decode_meta(last.meta)) == (2, {"source": b"offset 2"})

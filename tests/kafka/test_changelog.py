@@ -221,7 +221,8 @@ def test_compaction_keeps_the_last_word_on_each_key(broker: Broker, topic: str, 
         for _ in range(40):
             connection.execute("UPDATE t SET n = n + 1")
             time.sleep(0.05)
-        [rows] = [name for name in changelogs if name.startswith(f"{topic}-r")]
+        [(oid,)] = connection.execute("SELECT 't'::regclass::oid").fetchall()
+        [rows] = [name for name in changelogs if name.startswith(f"{topic}-r{oid}.")]
         written = 100 + 50 + 40 * 50
         deadline = time.monotonic() + 60
         while records(broker, rows) > written / 2:
