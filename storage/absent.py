@@ -22,6 +22,9 @@ from .tablespec import Int64Array, Positions
 from .types import Type
 from .versions import GrowingRows, VersionedRows
 
+_PRIMARY = -1
+"""Stands for the primary index among the numbers of secondary ones."""
+
 
 class Absent:
     """`count` live rows are only in `cold`."""
@@ -32,7 +35,7 @@ class Absent:
         self.cold = cold
         self.count = count
         self._whole: dict[int, npt.NDArray[np.bool_]] = {}
-        """By number of a secondary index: of which of its entries all rows are in memory."""
+        """By number of an index: of which of its entries all rows are in memory, or are nowhere."""
 
     def rebased(self, cold: ColdRows) -> Absent:
         """The same over a later state of the store, whose changes since are all in memory."""
@@ -50,10 +53,13 @@ class Absent:
 
     def missing(self, rows: GrowingRows, keys: Sequence[pa.Array], length: int) -> Rows | None:
         """The rows with these keys that are in the store only, None if there are none."""
-        unknown = np.flatnonzero(~known(rows, encode_keys(keys, rows.key_types, length)))
+        entries = rows.primary.enter(encode_keys(keys, rows.key_types, length))
+        asked = self._flags(_PRIMARY, rows.primary.count)
+        unknown = np.flatnonzero((rows.primary.head[entries] < 0) & ~asked[entries])
         if not len(unknown):
             return None
         _, found = self.cold.find(distinct_keys(keys, rows.key_types, unknown))
+        asked[entries] = True
         return found if len(found) else None
 
     def missing_matches(

@@ -7,12 +7,15 @@ tables' share is what has been left over so far, and is divided so that small ta
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 TABLES_SHARE = 0.6
 """Of what is left beside the fixed part. The rest is for copies: growing and compacting makes some."""
@@ -32,6 +35,10 @@ SMALL_TABLE_BYTES = 1 << 16
 MACHINE_SHARE = 0.6
 """The budget unless one is given: this much of the machine's memory, or of the container's."""
 
+MMAP_THRESHOLD = 4 << 20
+"""Bytes of an allocation that gets pages of its own."""
+
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -46,6 +53,21 @@ class MemoryBudget:
     def share(self) -> int:
         """Bytes that tables may take together."""
         return max(SHARE_MIN, int((self.bytes_max - self.fixed) * TABLES_SHARE))
+
+    @property
+    def store_cache(self) -> int:
+        """Bytes for the store's blocks."""
+        return min(64 << 20, max(4 << 20, self.bytes_max // 16))
+
+    @property
+    def store_buffer(self) -> int:
+        """Bytes of what the store gathers before it writes a file."""
+        return min(64 << 20, max(4 << 20, self.bytes_max // 32))
+
+    @property
+    def stretch(self) -> int:
+        """Bytes of changelog that a checkpoint holds at a time."""
+        return min(128 << 20, max(4 << 20, self.bytes_max // 32))
 
     def over(self, tables: int, resident: int) -> bool:
         """Whether tables that take `tables` bytes of `resident` must give some back."""
@@ -96,3 +118,29 @@ def machine_bytes() -> int:
 def default_bytes() -> int:
     """The budget of a server that was given none."""
     return int(machine_bytes() * MACHINE_SHARE)
+
+
+def release_memory() -> None:
+    """Gives pages that were freed back to the system, as far as its allocators can."""
+    pa.default_memory_pool().release_unused()
+    trim = getattr(_libc(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def keep_heap_small() -> None:
+    """Makes glibc keep few heaps, and give arrays pages of their own: so that freed memory can go.
+
+    By default each thread has a heap, and arrays of up to 32 MB lie among smaller things that outlive them.
+    """
+    option = getattr(_libc(), "mallopt", None)
+    if option is not None:
+        option(_M_ARENA_MAX, 2)
+        option(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)
+
+
+def _libc() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except OSError:
+        return None

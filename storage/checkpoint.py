@@ -19,7 +19,7 @@ from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
 from .mirror import Mirror
-from .replay import follow
+from .replay import STRETCH_BYTES_MAX, follow
 
 Content = Callable[[], Iterable[Rows]]
 """Gives the rows of one table as of one epoch."""
@@ -66,6 +66,8 @@ class Checkpointer:
         self.log = log
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
+        self.stretch_bytes = STRETCH_BYTES_MAX
+        """Changelog that is applied, and held in memory, at a time."""
         self.found: dict[str, ColdRows] | None = None
         """What was requested of the last one that succeeded, to be taken by whoever requested it."""
 
@@ -131,5 +133,6 @@ class Checkpointer:
 
     def _apply(self, after: Position | None, end: Position) -> None:
         mirror = self._mirror
-        for stretch in follow(self._reader.read(after, end), {} if after is None else mirror.specs):
+        specs = {} if after is None else mirror.specs
+        for stretch in follow(self._reader.read(after, end), specs, self.stretch_bytes):
             mirror.apply(stretch)

@@ -13,7 +13,7 @@ import numpy as np
 from .changelog import Rows, StoredSpec
 from .keycode import Keys
 from .store import StoreSnapshot
-from .storedrows import StoredCode, index_prefixes, store_keys, table_range
+from .storedrows import StoredCode, index_prefixes, store_keys, store_order, table_range
 from .tablespec import Positions
 
 BATCH_ROWS = 1 << 15
@@ -37,11 +37,15 @@ class ColdRows:
         self._snapshot = snapshot
 
     def find(self, keys: Keys) -> tuple[Positions, Rows]:
-        """(which of the distinct `keys` have a row, those rows)."""
-        values = self._snapshot.get_many(store_keys(self._spec, keys))
-        places = [i for i, value in enumerate(values) if value is not None]
+        """(which of the distinct `keys` have a row, those rows), in the order of the store.
+
+        They are asked for in that order, so that each block of the store is read once.
+        """
+        order, names = store_order(keys), store_keys(self._spec, keys)
+        values = self._snapshot.get_many([names[i] for i in order.tolist()])
+        there = np.fromiter((value is not None for value in values), np.bool_, len(values))
         rows = self._code.decode([value for value in values if value is not None])
-        return np.array(places, np.int64), rows
+        return order[there], rows
 
     def matches(self, index: int, keys: Keys) -> tuple[Positions, Rows]:
         """(probe, row) for each row that secondary index `index` finds by one of the distinct `keys`."""

@@ -29,7 +29,6 @@ from .log import Frame, FrameKind, Log, LogPlace, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
 from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover
-from .rocks import RocksStore
 from .table import StateTable, TableSpec
 
 
@@ -104,6 +103,8 @@ class Storage:
         self._checkpoint_time = clock()
         self._written = 0
         self._evictions = Evictions(limits.memory, clock)
+        if limits.memory is not None:
+            self._checkpointer.stretch_bytes = limits.memory.stretch
         self._cold = cold_tables(recovered, limits.memory)
 
     @staticmethod
@@ -113,7 +114,7 @@ class Storage:
         disk: Disk = REAL,
         *,
         limits: StorageLimits = StorageLimits(),
-        open_store: StoreOpener = RocksStore,
+        open_store: StoreOpener | None = None,
         clock: Callable[[], float] = time.monotonic,
         locked: Callable[[], None] = lambda: None,
     ) -> Storage:
@@ -130,7 +131,7 @@ class Storage:
                 place = log_place(log or data / "log", disk, limits)
                 changelog = place.open(locked)
                 try:
-                    recovered = recover(changelog, data / "state", open_store)
+                    recovered = recover(changelog, data / "state", open_store, limits.memory)
                     return Storage(lock, changelog, recovered, limits, clock)
                 except BaseException:
                     changelog.close()

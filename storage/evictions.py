@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from .budget import MemoryBudget, resident_bytes
+from .budget import MemoryBudget, release_memory, resident_bytes
 from .changelog import StoredSpec
 from .cold import ColdRows
 from .table import StateTable
@@ -88,6 +88,8 @@ class Evictions:
             table.evict(found[name], self._goals.get(name))
             if name in self._goals:
                 self.renewed.add(name)
+        if self._goals:
+            release_memory()
         if found is None:
             self._looked = self.clock() + FAILURE_REST_S
         self._asked, self._goals = {}, {}

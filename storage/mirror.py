@@ -15,17 +15,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
-from .keycode import HASH_NAME, VNODES, Keys, encode_keys
+from .keycode import HASH_NAME, VNODES, encode_keys
 from .log import Position
 from .replay import NetChange, Stretch
 from .rowcode import ROW_FORMAT
 from .store import Store, StoreBatch, StoreSnapshot
-from .storedrows import StoredCode, index_keys, index_range, store_keys, table_range
+from .storedrows import StoredCode, index_keys, index_range, store_keys, store_order, table_range
 
 BATCH_ROWS = 1 << 14
 """Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 10 ms)."""
@@ -211,7 +208,7 @@ class Mirror:
         columns = [column.slice(start, count) for column in rows.columns]
         encoded = encode_keys([columns[i] for i in spec.key_columns], spec.key_types, count)
         keys, values = store_keys(spec, encoded), code.encode(rows, start, count)
-        order = _store_order(encoded)
+        order = store_order(encoded)
         for at in range(0, count, BATCH_ROWS):
             part = order[at : at + BATCH_ROWS]
             numbers = part.tolist()
@@ -241,12 +238,6 @@ def _entries(spec: StoredSpec, indexes: Sequence[tuple[int, ...]], rows: Rows) -
         for number, places in enumerate(indexes)
         for entry in index_keys(spec, number, places, rows.columns, keys)
     ]
-
-
-def _store_order(keys: Keys) -> npt.NDArray[np.int64]:
-    """Positions in ascending order of the store's keys."""
-    order = keys.sort_order()
-    return order[np.argsort(keys.vnode()[order], kind="stable")]
 
 
 def _specs_after(specs: dict[str, StoredSpec], stretch: Stretch) -> dict[str, StoredSpec]:

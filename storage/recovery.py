@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,8 @@ from .errors import StartupError
 from .log import Log, LogDamaged, LogSource, LogTruncated, Position
 from .log_reader import lost
 from .mirror import Mirror
-from .replay import NetChange, Stretch, follow
+from .replay import STRETCH_BYTES_MAX, NetChange, Stretch, follow
+from .rocks import RocksStore
 from .store import Store, StoreUnreadable
 from .table import StateTable
 from .tablespec import TableSpec
@@ -50,12 +52,22 @@ class Recovered:
     last_number: int
 
 
-def recover(log: Log, folder: Path, open_store: StoreOpener) -> Recovered:
+def rocks_opener(budget: MemoryBudget | None) -> StoreOpener:
+    """Opens RocksDB with as much memory as the budget has for it."""
+    if budget is None:
+        return RocksStore
+    return partial(RocksStore, cache_bytes=budget.store_cache, buffer_bytes=budget.store_buffer)
+
+
+def recover(
+    log: Log, folder: Path, open_store: StoreOpener | None = None, budget: MemoryBudget | None = None
+) -> Recovered:
     """Opens the store in `folder` and reads the log behind it.
 
     Raises StartupError when the log lost epochs that the store, or the log itself, once had.
     """
-    mirror = open_mirror(log.identity, folder, open_store, new_log=log.end.epoch == 0)
+    opener = open_store or rocks_opener(budget)
+    mirror = open_mirror(log.identity, folder, opener, new_log=log.end.epoch == 0)
     ahead = max((p for p in (mirror.position, mirror.ahead) if p is not None), default=None)
     if ahead is not None and ahead.epoch > log.end.epoch:
         mirror.close()
@@ -63,7 +75,8 @@ def recover(log: Log, folder: Path, open_store: StoreOpener) -> Recovered:
             f"the log ends at epoch {log.end.epoch}, the store in {folder} has epoch {ahead.epoch} of it: "
             + lost(log.end.epoch + 1, ahead.epoch)
         )
-    return replayed(log.reader, log.end, mirror, lambda: open_store(folder, True))
+    stretch = STRETCH_BYTES_MAX if budget is None else budget.stretch
+    return replayed(log.reader, log.end, mirror, lambda: opener(folder, True), stretch)
 
 
 def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_log: bool = False) -> Mirror:
@@ -87,18 +100,24 @@ def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_l
     return Mirror(store, identity)
 
 
-def replayed(reader: LogSource, end: Position, mirror: Mirror, empty_store: Callable[[], Store]) -> Recovered:
-    """Brings the mirror close to `end`; the rest is in the overlay.
+def replayed(
+    reader: LogSource,
+    end: Position,
+    mirror: Mirror,
+    empty_store: Callable[[], Store],
+    stretch_bytes: int = STRETCH_BYTES_MAX,
+) -> Recovered:
+    """Brings the mirror close to `end`; the rest, at most `stretch_bytes` of log, is in the overlay.
 
     Raises StartupError when the log is damaged; the mirror is then closed.
     """
     try:
-        overlay = _replay(reader, end, mirror)
+        overlay = _replay(reader, end, mirror, stretch_bytes)
     except LogTruncated:
         identity = mirror.identity
         mirror.close()
         mirror = Mirror(empty_store(), identity)
-        overlay = _replay(reader, end, mirror)
+        overlay = _replay(reader, end, mirror, stretch_bytes)
     specs, numbers = dict(mirror.specs), {spec.number for spec in mirror.specs.values()}
     if overlay is not None:
         gone = set(overlay.dropped)
@@ -109,11 +128,11 @@ def replayed(reader: LogSource, end: Position, mirror: Mirror, empty_store: Call
     return Recovered(mirror, overlay, specs, sources, max(numbers, default=0))
 
 
-def _replay(reader: LogSource, end: Position, mirror: Mirror) -> Stretch | None:
+def _replay(reader: LogSource, end: Position, mirror: Mirror, stretch_bytes: int) -> Stretch | None:
     """Applies all stretches behind the mirror but the last, which is returned."""
     last: Stretch | None = None
     try:
-        for stretch in follow(reader.read(mirror.position, end), mirror.specs):
+        for stretch in follow(reader.read(mirror.position, end), mirror.specs, stretch_bytes):
             if last is not None:
                 mirror.apply(last)
             last = stretch

@@ -42,7 +42,14 @@ _NO_KEY = "key not found"
 class RocksStore:
     """A RocksDB directory."""
 
-    def __init__(self, folder: Path, fresh: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fresh: bool = False,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+        buffer_bytes: int = WRITE_BUFFER_BYTES,
+    ) -> None:
         """Opens or creates the directory; `fresh` removes what is there.
 
         Raises StoreUnreadable when RocksDB cannot open it.
@@ -50,7 +57,7 @@ class RocksStore:
         if fresh:
             shutil.rmtree(folder, ignore_errors=True)
         try:
-            self._db = Rdict(str(folder), _options())
+            self._db = Rdict(str(folder), _options(cache_bytes, buffer_bytes))
         except Exception as error:
             # rocksdict raises bare Exception for anything RocksDB says.
             raise StoreUnreadable(str(error)) from error
@@ -179,14 +186,16 @@ def _check(cursor: RdictIter) -> None:
         raise OSError(f"RocksDB: {error}") from error
 
 
-def _options() -> Options:
+def _options(cache_bytes: int, buffer_bytes: int) -> Options:
     blocks = BlockBasedOptions()
-    blocks.set_block_cache(Cache(CACHE_BYTES))
+    blocks.set_block_cache(Cache(cache_bytes))
+    blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     blocks.set_bloom_filter(BLOOM_BITS, False)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(blocks)
     options.set_compression_type(DBCompressionType.lz4())
-    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    options.set_write_buffer_size(buffer_bytes)
     options.set_keep_log_file_num(4)
     return options

@@ -38,9 +38,9 @@ from .recovery import (
     open_mirror,
     replayed,
     restore_rows,
+    rocks_opener,
 )
 from .replay import NetChange, Stretch, follow
-from .rocks import RocksStore
 from .table import StateTable, TableSpec
 
 
@@ -101,7 +101,7 @@ class Follower:
         disk: Disk = REAL,
         *,
         limits: StorageLimits = StorageLimits(),
-        open_store: StoreOpener = RocksStore,
+        open_store: StoreOpener | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> Follower:
         """Locks the own directory `data` and brings it close to the end of `log`.
@@ -116,6 +116,7 @@ class Follower:
         except OSError as error:
             raise StartupError(f"cannot use the data directory {data}: {error}") from error
         try:
+            open_store = open_store or rocks_opener(limits.memory)
             mirror = open_mirror(identity, data / "state", open_store)
             end = max(mirror.position or START, reader.end_mark() or START)
             recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True))

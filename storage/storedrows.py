@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from .changelog import Rows, StoredSpec
@@ -40,6 +41,12 @@ def store_keys(spec: StoredSpec, keys: Keys) -> list[bytes]:
     return [
         prefixes[vnode] + key for vnode, key in zip(keys.vnode().tolist(), keys.to_bytes_list(), strict=True)
     ]
+
+
+def store_order(keys: Keys) -> npt.NDArray[np.int64]:
+    """Positions in ascending order of the store's keys."""
+    order = keys.sort_order()
+    return order[np.argsort(keys.vnode()[order], kind="stable")]
 
 
 def index_prefixes(spec: StoredSpec, index: int, keys: Keys) -> list[bytes]:
