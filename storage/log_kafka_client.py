@@ -58,6 +58,8 @@ _CONSUMER = {
     "auto.offset.reset": "error",
     "fetch.wait.max.ms": 50,
     "fetch.error.backoff.ms": 20,
+    # How long fetching stops once the queue is full: the default is a second.
+    "fetch.queue.backoff.ms": 5,
     "fetch.message.max.bytes": 8 << 20,
     "queued.max.messages.kbytes": 64 << 10,
 }

@@ -13,6 +13,7 @@ has read, and gives up; and so does one from a position so old that tombstones b
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections import deque
@@ -47,8 +48,13 @@ from .log_kafka_records import (
 )
 from .log_kafka_watch import MISSING
 
+log = logging.getLogger("millpond.changelog")
+
 STALL_S = 10.0
 """A read that gets nothing for so long has lost the broker."""
+
+REPORT_S = 2.0
+"""Between two lines about a long read."""
 
 BATCH = 1000
 """Records taken from the client at once."""
@@ -137,7 +143,8 @@ class Scan:
         self._reads: dict[int, TopicRead] = {}
         self._by_topic: dict[str, TopicRead] = {topics.stores: self._registry}
         self._target = -1
-        self._started = time.monotonic()
+        self._started = self._reported = time.monotonic()
+        self._records = 0
         self._consumer = topics.consumer()
         start = after.offset if after is not None and not self._base else until.offset - 1
         self._consumer.assign([place(topics.epochs, start)])
@@ -209,7 +216,17 @@ class Scan:
         progress = False
         for topic, run in groupby(messages, Message.topic):
             progress |= self._take(topic or "", list(run))
+        self._report(len(messages))
         return progress
+
+    def _report(self, records: int) -> None:
+        self._records += records
+        now = time.monotonic()
+        if now - self._reported > REPORT_S:
+            self._reported = now
+            if not self.reached:
+                seconds = now - self._started
+                log.info("read %d records of the changelog in %.0f s", self._records, seconds)
 
     def _take(self, topic: str, messages: list[Message]) -> bool:
         if topic == self.topics.epochs:
