@@ -1,0 +1,129 @@
+"""What only a changelog on Kafka can meet: commits of unknown outcome, writers that wake up, old positions."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from millpond.storage.errors import ConnectionFailure
+from millpond.storage.fence import Fenced
+from millpond.storage.log import LogTruncated, Position
+from millpond.storage.log_kafka import KafkaLog
+from millpond.storage.log_kafka_client import KafkaTopics
+from millpond.storage.log_kafka_place import KafkaPlace
+from millpond.storage.log_kafka_presence import Turn
+
+from ..log_protocol import Content, Writer, read_all
+from .broker import Broker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("kafka")]
+
+
+@pytest.fixture
+def places(broker: Broker, topic: str) -> Iterator[list[KafkaPlace]]:
+    """One application, as two processes see it."""
+    topics = KafkaTopics(broker.bootstrap, topic)
+    made = [KafkaPlace(topics), KafkaPlace(topics)]
+    yield made
+    for place in made:
+        place.close()
+
+
+class Unanswered:
+    """A producer whose next commit gets no answer, though it may have been carried out."""
+
+    def __init__(self, producer: Any, carried_out: bool) -> None:
+        self._producer = producer
+        self._carried_out = carried_out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        if self._carried_out:
+            self._producer.commit_transaction(timeout_s)
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+def writer_of(log: KafkaLog) -> Writer:
+    writer = Writer(log, Content())
+    writer.create("keyed", 1)
+    writer.change("keyed", {(1, "a"): 1})
+    _ = writer.commit()
+    return writer
+
+
+def test_a_commit_without_an_answer_is_asked_about(places: list[KafkaPlace]) -> None:
+    log = places[0].open()
+    writer = writer_of(log)
+    log._producer = Unanswered(log._producer, carried_out=True)  # pyright: ignore[reportAttributeAccessIssue]
+    writer.change("keyed", {(2, "carried out"): 1})
+    assert writer.commit().epoch == 2
+    before = copy.deepcopy(writer.content)
+    log._producer = Unanswered(log._producer, carried_out=False)  # pyright: ignore[reportAttributeAccessIssue]
+    writer.change("keyed", {(3, "lost"): 1})
+    with pytest.raises(ConnectionFailure, match="could not write epoch 3"):
+        _ = writer.commit()
+    writer.content = before
+    writer.change("keyed", {(4, "after"): 1})
+    end = writer.commit()
+    assert end.epoch == 3
+    assert read_all(places[1].source(), end) == writer.content
+    log.close()
+
+
+def test_a_writer_that_wakes_up_writes_nothing_and_disturbs_nobody(places: list[KafkaPlace]) -> None:
+    log = places[0].open()
+    writer = writer_of(log)
+    successor = places[1].take_over(Turn(), log.end)
+    other = Writer(successor, copy.deepcopy(writer.content))
+    # The old one has lost its producer and makes another, with the same transactional id.
+    log._give_up()
+    with pytest.raises(Fenced):
+        log.ready()
+    other.change("keyed", {(3, "mine"): 1})
+    end = other.commit()
+    assert read_all(places[1].source(), end) == other.content
+    log.close()
+    successor.close()
+
+
+def test_a_writer_whose_id_was_initialised_by_mistake_goes_on(places: list[KafkaPlace]) -> None:
+    log = places[0].open()
+    writer = writer_of(log)
+    before = copy.deepcopy(writer.content)
+    places[1].topics.transactional().init_transactions(10)
+    writer.change("keyed", {(2, "cut off"): 1})
+    with pytest.raises(ConnectionFailure):
+        _ = writer.commit()
+    assert not log.fenced()
+    writer.content = before
+    writer.change("keyed", {(3, "after"): 1})
+    end = writer.commit()
+    assert read_all(places[1].source(), end) == before
+    log.close()
+
+
+def test_a_position_behind_which_epochs_are_gone_is_refused(places: list[KafkaPlace]) -> None:
+    log = places[0].open()
+    writer = writer_of(log)
+    [first] = places[1].source().read(None, log.end)
+    writer.change("keyed", {(2, "b"): 1})
+    _ = writer.commit()
+    writer.change("keyed", {(3, "c"): 1})
+    end = writer.commit()
+    [rest] = places[1].source().read(first.position, end)
+    assert rest.epoch == 3
+    # As if the topic of epochs began behind epoch 2: compaction has taken it.
+    [whole] = places[1].source().read(None, Position(2, 0, end.offset - 2))
+    beyond = Position(first.epoch, 0, whole.position.offset, first.position.cursor)
+    with pytest.raises(LogTruncated, match="compacted away"):
+        _ = list(places[1].source().read(beyond, end))
+    log.close()
