@@ -1,4 +1,4 @@
-"""What only a changelog on Kafka can meet: commits of unknown outcome, writers that wake up, old positions."""
+"""What only Kafka brings: commits of unknown outcome, writers that wake up, positions too old."""
 
 from __future__ import annotations
 
