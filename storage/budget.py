@@ -2,7 +2,7 @@
 
 The budget is for the whole process. What the process takes beside its tables (the interpreter and its
 libraries, blocks of the store, an epoch's batches, copies while tables grow) is measured, not assumed: the
-tables' share is what has been left over so far, and is divided so that small tables stay whole.
+tables' share is most of what that leaves, and is divided so that small tables stay whole.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-TABLES_SHARE = 0.6
-"""Of what is left beside the fixed part. The rest is for copies: growing and compacting makes some."""
+TABLES_SHARE = 0.75
+"""Of what is left beside everything else. The rest is for what comes between two looks."""
+
+OTHER_DECAY = 0.05
+"""A peak of everything else is forgotten by this share of its height at each look."""
 
 EVICT_TO = 0.6
 """What tables may keep of their share when it is exceeded: evicting copies what is left, so not too often."""
@@ -26,8 +29,8 @@ EVICT_TO = 0.6
 URGENT = 1.2
 """Times the share at which writing waits for an eviction."""
 
-SHARE_MIN = 8 << 20
-"""Bytes of tables that are always allowed."""
+SHARE_MIN = 0.1
+"""Of the budget: what tables may always take."""
 
 SMALL_TABLE_BYTES = 1 << 16
 """Tables below are not worth evicting."""
@@ -44,15 +47,20 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 @dataclass(slots=True)
 class MemoryBudget:
-    """`bytes_max` for the process; `fixed` is the most it took beside its tables when it was idle."""
+    """`bytes_max` for the process; `other` is what it takes beside its tables, peaks included."""
 
     bytes_max: int
     fixed: int = 0
+    """What it took when it started; the least that `other` is taken to be."""
+    other: int = 0
+
+    def __post_init__(self) -> None:
+        self.other = self.fixed
 
     @property
     def share(self) -> int:
         """Bytes that tables may take together."""
-        return max(SHARE_MIN, int((self.bytes_max - self.fixed) * TABLES_SHARE))
+        return int(max(self.bytes_max * SHARE_MIN, (self.bytes_max - self.other) * TABLES_SHARE))
 
     @property
     def store_cache(self) -> int:
@@ -69,11 +77,14 @@ class MemoryBudget:
         """Bytes of changelog that a checkpoint holds at a time."""
         return min(128 << 20, max(4 << 20, self.bytes_max // 32))
 
-    def over(self, tables: int, resident: int) -> bool:
-        """Whether tables that take `tables` bytes of `resident` must give some back."""
-        if tables > self.share:
-            return True
-        return resident > self.bytes_max and tables > max(SHARE_MIN, self.share // 2)
+    def look(self, tables: int, resident: int) -> None:
+        """Tables take `tables` bytes, the process `resident`."""
+        self.other -= int((self.other - self.fixed) * OTHER_DECAY)
+        self.other = max(self.other, resident - tables)
+
+    def over(self, tables: int) -> bool:
+        """Whether tables that take so many bytes must give some back."""
+        return tables > self.share
 
     def urgent(self, tables: int) -> bool:
         """Whether nothing more may be written before."""

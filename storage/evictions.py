@@ -50,8 +50,9 @@ class Evictions:
         if budget is None or not self._look():
             return False
         sizes = {name: table.nbytes for name, table in tables.items()}
-        total, resident = sum(sizes.values()), resident_bytes()
-        if not budget.over(total, resident):
+        total = sum(sizes.values())
+        budget.look(total, resident_bytes())
+        if not budget.over(total):
             return False
         self._goals = budget.goals(sizes)
         return bool(self._goals)
@@ -60,7 +61,9 @@ class Evictions:
         """Whether writing must wait for the checkpoint that is running."""
         if self.budget is None or not self._look():
             return False
-        return self.budget.urgent(sum(table.nbytes for table in tables.values()))
+        total = sum(table.nbytes for table in tables.values())
+        self.budget.look(total, resident_bytes())
+        return self.budget.urgent(total)
 
     def _look(self) -> bool:
         """Whether it is time to."""
