@@ -77,7 +77,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             if item.default != ""
             else item.metadata["help"]
         )
-        parser.add_argument(name, metavar=item.name.split("_")[-1].upper(), default=None, help=text)
+        metavar = item.name.split("_")[-1].upper()
+        parser.add_argument(name, metavar=metavar, default=None, help=text.replace("%", "%%"))
 
 
 def load_config(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Config:
