@@ -22,10 +22,16 @@ from .sink_records import records_of
 
 TRANSACTION_S = 30.0
 """How long one transaction, or a question, may take."""
+
+OFFSET_S = 10.0
+"""How long the coordinator may take for the offset within it."""
+
 _DEFAULTS = {
     "enable.idempotence": True,
     "linger.ms": 5,
     "transaction.timeout.ms": 60_000,
+    # Offsets sent to a coordinator that has gone wait for this, whatever time limit the call is given.
+    "socket.timeout.ms": 10_000,
     "queue.buffering.max.messages": 200_000,
     "reconnect.backoff.max.ms": 1000,
     "allow.auto.create.topics": True,
@@ -63,7 +69,7 @@ class KafkaSinkWriter:
             self._producer.send_offsets_to_transaction(
                 [TopicPartition(self._place, 0, batch.last)],
                 self._group.consumer_group_metadata(),
-                TRANSACTION_S,
+                OFFSET_S,
             )
             self._producer.commit_transaction(TRANSACTION_S)
         except KafkaException as error:

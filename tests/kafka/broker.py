@@ -52,6 +52,8 @@ share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.backoff.ms=1000
 log.retention.check.interval.ms=500
+broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=300
 """
 
 

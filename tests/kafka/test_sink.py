@@ -111,8 +111,7 @@ def test_records_of_every_kind_of_change(broker: Broker, server: ServerProcess, 
 
 
 @pytest.mark.kafka
-@pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.xdist_group("kafka")
 def test_a_sink_waits_for_its_broker(own_broker: Broker, server: ServerProcess) -> None:
     own_broker.create("t")
     with server.connect() as connection:
