@@ -121,23 +121,23 @@ def _kafka_lag(database: Database) -> Rows:
 
 
 def _views(database: Database) -> Rows:
-    """(oid, rows, bytes, state, reason)"""
+    """(oid, rows, bytes, evicted rows, state, reason)"""
     published = database.engine.published
     for entry in published.catalog.of(MaterializedView):
         table = published.tables.get(entry.id)
         reason = published.stalled.get(entry.id, "")
-        rows, size = (len(table), table.nbytes) if table is not None else (0, 0)
+        facts = (len(table), table.nbytes, table.evicted) if table is not None else (0, 0, 0)
         state = "filling" if reason == FILLING else "stalled" if reason else "running"
-        yield entry.oid, rows, size, state, reason
+        yield entry.oid, *facts, state, reason
 
 
 def _tables(database: Database) -> Rows:
-    """(oid, rows, bytes)"""
+    """(oid, rows, bytes, evicted rows)"""
     published = database.engine.published
     for entry in published.catalog.of(Table):
         table = published.tables.get(entry.id)
         if table is not None:
-            yield entry.oid, len(table), table.nbytes
+            yield entry.oid, len(table), table.nbytes, table.evicted
 
 
 def _errors(database: Database) -> Rows:

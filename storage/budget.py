@@ -105,10 +105,10 @@ class MemoryBudget:
         return {}
 
 
-def resident_bytes() -> int:
-    """The resident set of this process."""
+def resident_bytes(process: int | str = "self") -> int:
+    """The resident set of a process; without procfs, of this one."""
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * _PAGE
+        return int(Path(f"/proc/{process}/statm").read_bytes().split()[1]) * _PAGE
     except (OSError, IndexError):
         # No procfs: the peak is the nearest there is, in bytes on macOS, in KiB elsewhere.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

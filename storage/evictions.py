@@ -21,6 +21,12 @@ from .tablespec import TableSpec
 LOOK_S = 0.1
 """Least time between two looks at how much memory is taken."""
 
+RELEASE_FROM = 0.9
+"""Of the budget: a process as large gives back what it has freed."""
+
+RELEASE_S = 1.0
+"""Least time between two such times; it takes some milliseconds."""
+
 FAILURE_REST_S = 2.0
 """Time after a failed checkpoint before another is begun to evict."""
 
@@ -40,7 +46,9 @@ class Evictions:
     budget: MemoryBudget | None
     clock: Callable[[], float] = time.monotonic
     renewed: set[str] = field(default_factory=set)
+    measures: EvictionMeasures = field(default_factory=EvictionMeasures)
     _looked: float = 0.0
+    _released: float = 0.0
     _asked: dict[str, StateTable] = field(default_factory=dict)
     _goals: dict[str, int] = field(default_factory=dict)
 
@@ -51,7 +59,7 @@ class Evictions:
             return False
         sizes = {name: table.nbytes for name, table in tables.items()}
         total = sum(sizes.values())
-        budget.look(total, resident_bytes())
+        self._measure(budget, total)
         if not budget.over(total):
             return False
         self._goals = budget.goals(sizes)
@@ -62,8 +70,15 @@ class Evictions:
         if self.budget is None or not self._look():
             return False
         total = sum(table.nbytes for table in tables.values())
-        self.budget.look(total, resident_bytes())
+        self._measure(self.budget, total)
         return self.budget.urgent(total)
+
+    def _measure(self, budget: MemoryBudget, tables: int) -> None:
+        resident = resident_bytes()
+        budget.look(tables, resident)
+        if resident > budget.bytes_max * RELEASE_FROM and self.clock() - self._released > RELEASE_S:
+            self._released = self.clock()
+            release_memory()
 
     def _look(self) -> bool:
         """Whether it is time to."""

@@ -151,10 +151,11 @@ class Mirror:
         return {int(number): (rows, size) for number, (rows, size) in sizes.items()}
 
     def count(self, spec: StoredSpec) -> int:
-        """The rows of a table: as noted at `position`, else counted."""
+        """The rows of a table that the store has: as noted at `position` if it is not ahead, else counted."""
         text = self._store.get(_SIZES)
         noted = json.loads(text) if text else {}
-        if self.position is not None and noted.get("epoch") == self.position.epoch:
+        exact = self.ahead == self.position
+        if exact and self.position is not None and noted.get("epoch") == self.position.epoch:
             size = noted["sizes"].get(str(spec.number))
             if size is not None:
                 return size[0]

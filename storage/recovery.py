@@ -163,8 +163,9 @@ def load_table(
     if cold and (change is None or not change.truncated):
         mirror = recovered.mirror
         mirror.index(stored, spec.indexes)
-        table.open_cold(mirror.cold(stored, spec.indexes, mirror.snapshot()), mirror.count(stored))
-        if change is not None:
+        cold = mirror.cold(stored, spec.indexes, mirror.snapshot())
+        table.open_cold(cold, mirror.count(stored))
+        if change is not None and cold.epoch < epoch:
             apply_change(table, change, epoch)
         return table
     rows: list[Rows] = []

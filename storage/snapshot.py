@@ -33,6 +33,11 @@ class TableSnapshot:
         """Rows (of a bag: distinct rows)."""
         return self._rows.live + (0 if self._absent is None else self._absent.count)
 
+    @property
+    def evicted(self) -> int:
+        """Rows that are in the store only."""
+        return 0 if self._absent is None else self._absent.count
+
     def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
         """All rows (all columns, or those asked for) and their weights."""
         if self._absent is not None:

@@ -88,27 +88,29 @@ def _source_lag(system: SystemContext) -> Rows:
     **_WHO,
     "rows": (t.INT8, "rows it has now"),
     "bytes": (t.INT8, "memory they take, with indexes"),
+    "evicted": (t.INT8, "rows of them that are in the store only"),
     **_STATE,
     "definition": (t.TEXT, "its query"),
 })  # fmt: skip
 def _views(system: SystemContext) -> Rows:
     """Materialized views, how large they are and whether they are kept up to date."""
-    for oid, rows, size, state, reason in system.facts("views"):
+    for oid, rows, size, evicted, state, reason in system.facts("views"):
         assert isinstance(oid, int)
         entry = system.catalog.by_oid(oid)
         query = entry.query if isinstance(entry, MaterializedView) else None
-        yield oid, *_named(system, oid), rows, size, state, reason or None, query
+        yield oid, *_named(system, oid), rows, size, evicted, state, reason or None, query
 
 
 @_own("tables", {
     **_WHO,
     "rows": (t.INT8, "rows it has now"),
     "bytes": (t.INT8, "memory they take, with indexes"),
+    "evicted": (t.INT8, "rows of them that are in the store only"),
 })  # fmt: skip
 def _tables(system: SystemContext) -> Rows:
     """Tables and how large they are."""
-    for oid, rows, size in system.facts("tables"):
-        yield oid, *_named(system, oid), rows, size
+    for oid, rows, size, evicted in system.facts("tables"):
+        yield oid, *_named(system, oid), rows, size, evicted
 
 
 @_own("replicas", {

@@ -74,10 +74,10 @@ def check(server: ServerProcess, loads: list[Load]) -> None:
     assert set(found) <= known | {load._next for load in loads}
 
 
-def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
+def kill_again_and_again(folder: Path, kills: int, seed: int, *options: str) -> None:
     print("seed", seed)
     chance = random.Random(seed)
-    server = ServerProcess(folder / "data")
+    server = ServerProcess(folder / "data", *options)
     server.start()
     with server.connect() as connection:
         for statement in SCHEMA:

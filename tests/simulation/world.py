@@ -10,12 +10,15 @@ The model keeps the content of every epoch whose commit was tried. After a recov
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 
+from millpond.storage.budget import MemoryBudget
 from millpond.storage.commit import Storage, StorageLimits
 from millpond.storage.errors import SqlError
 from millpond.storage.log_reader import LogReader
@@ -41,6 +44,17 @@ Content = dict[str, dict[tuple, int]]
 TINY = StorageLimits(
     segment_bytes=6000, checkpoint_bytes=1 << 40, checkpoint_s=1e9, compact_bytes=4000, segments_max=6
 )
+
+
+class NoMemory(MemoryBudget):
+    """Nothing fits: after a start all tables are in the store only."""
+
+    @property
+    def share(self) -> int:
+        return 0
+
+    def goals(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        return dict.fromkeys(sizes, 0)
 
 
 class FragileStore(MemoryStore):
@@ -75,7 +89,7 @@ class World:
         self.history: dict[int, tuple[Content, dict[str, bytes]]] = {0: ({}, {})}
         self.doubts: list[tuple[Content, dict[str, bytes]]] = []
         """Contents of the next epoch that were cut off by a crash or could not be fenced off yet."""
-        self.crashes = 0
+        self.crashes = self.incomplete = 0
 
     def open_store(self, folder: Path, fresh: bool) -> FragileStore:
         if fresh:
@@ -86,7 +100,11 @@ class World:
         return self.store
 
     def open(self) -> Storage:
-        return Storage.open(DATA, disk=self.disk, limits=TINY, open_store=self.open_store, clock=lambda: 0.0)
+        limits = replace(TINY, memory=NoMemory(0)) if self.random.random() < 0.5 else TINY
+        # The clock stands still, so that no checkpoint is begun but by `act`.
+        return Storage.open(
+            DATA, disk=self.disk, limits=limits, open_store=self.open_store, clock=lambda: 0.0
+        )
 
     def live(self, epochs: int) -> None:
         """One life: recovery, then commits until it ends by crash or in peace."""
@@ -111,12 +129,16 @@ class World:
         """One epoch, one failing epoch, or one checkpoint."""
         self.weather(calm=not self.faults)
         if self.random.random() < 0.2:
+            tables = storage._tables
+            evicted = self.random.sample(sorted(tables), self.random.randrange(len(tables) + 1))
+            storage._evictions._goals = {name: self.random.choice((0, 500)) for name in evicted}
             try:
                 storage.checkpoint(wait=True)
             except SqlError:
                 assert self.faults
             return
         state = {name: dict(rows) for name, rows in self.history[self.acknowledged][0].items()}
+        self.incomplete += any(not table.complete for table in storage._tables.values())
         storage.begin()
         offsets = dict(self.history[self.acknowledged][1])
         self.write(storage, state)

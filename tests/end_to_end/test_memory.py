@@ -1,0 +1,113 @@
+"""State larger than memory: the budget is kept, answers stay right, whatever is killed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psycopg
+
+from millpond.storage.budget import resident_bytes
+
+from .server_process import ServerProcess
+from .test_kill import kill_again_and_again
+
+BUDGET_MB = 560
+KEYS = 200_000
+BATCH = 50_000
+BATCHES = 12
+
+SCHEMA = (
+    "CREATE TABLE entry (id bigint PRIMARY KEY, key bigint, amount int, note text)",
+    "CREATE TABLE place (key bigint PRIMARY KEY, name text)",
+    "CREATE MATERIALIZED VIEW by_key AS SELECT key, count(*) AS n, sum(amount) AS s FROM entry GROUP BY key",
+    "CREATE MATERIALIZED VIEW named AS SELECT e.id, p.name FROM entry e JOIN place p ON p.key = e.key",
+    f"INSERT INTO place SELECT i, 'place ' || i FROM generate_series(0, {KEYS - 1}, 7) i",
+)
+EQUAL = {
+    "by_key": "SELECT key, count(*) AS n, sum(amount) AS s FROM entry GROUP BY key",
+    "named": "SELECT e.id, p.name FROM entry e JOIN place p ON p.key = e.key",
+}
+
+
+def insert(connection: psycopg.Connection, batch: int) -> None:
+    low = batch * BATCH
+    connection.execute(
+        f"INSERT INTO entry SELECT i, i * 7919::bigint % {KEYS}, i % 1000, 'the note of ' || i "
+        f"FROM generate_series({low}, {low + BATCH - 1}) i"
+    )
+
+
+def check(connection: psycopg.Connection, rows: int) -> None:
+    assert connection.execute("SELECT count(*), count(DISTINCT id) FROM entry").fetchone() == (rows, rows)
+    for name, query in EQUAL.items():
+        more = connection.execute(f"SELECT * FROM {name} EXCEPT ALL {query} LIMIT 1").fetchall()
+        counts = connection.execute(
+            f"SELECT (SELECT count(*) FROM {name}), (SELECT count(*) FROM ({query}) q)"
+        )
+        assert more == [] and len(set(counts.fetchall()[0])) == 1, name
+
+
+class Watch(threading.Thread):
+    """The most memory that the server had resident."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        super().__init__(daemon=True)
+        self.server = server
+        self.stop = threading.Event()
+        self.most = 0
+
+    def run(self) -> None:
+        while not self.stop.wait(0.02):
+            self.most = max(self.most, resident_bytes(self.server.pid))
+
+
+def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data", "--memory", str(BUDGET_MB))
+    server.start()
+    with server.connect() as connection:
+        for statement in SCHEMA:
+            connection.execute(statement)
+        watch = Watch(server)
+        watch.start()
+        for batch in range(BATCHES):
+            insert(connection, batch)
+        connection.execute("DELETE FROM entry WHERE id % 5 = 0 AND id < 100000")
+        connection.execute("UPDATE entry SET key = key + 1 WHERE id % 50 = 1 AND id < 200000")
+        watch.stop.set()
+        watch.join()
+        assert watch.most < (BUDGET_MB << 20) * 1.25, f"{watch.most >> 20} MB"
+        rows = BATCHES * BATCH - 20_000
+        sizes = connection.execute(
+            "SELECT sum(rows), sum(evicted) FROM (SELECT rows, evicted FROM millpond.tables UNION ALL "
+            "SELECT rows, evicted FROM millpond.views) t"
+        ).fetchone()
+        assert sizes is not None and 2 * sizes[1] > sizes[0], sizes
+        check(connection, rows)
+        some = random.Random(5).sample(range(rows), 20)
+        for number in some:
+            key = number * 7919 % KEYS
+            (view,) = connection.execute("SELECT n, s FROM by_key WHERE key = %s", (key,)).fetchall() or [
+                None
+            ]
+            (truth,) = connection.execute(
+                "SELECT count(*), sum(amount) FROM entry WHERE key = %s GROUP BY key", (key,)
+            ).fetchall() or [None]
+            assert view == truth
+    server.kill()
+    server.start()
+    with server.connect() as connection:
+        check(connection, rows)
+    assert server.stop() == 0
+    command = [sys.executable, "-m", "millpond.server", "check", str(tmp_path / "data")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_i6_kills_while_everything_is_in_the_store(tmp_path: Path) -> None:
+    kill_again_and_again(
+        tmp_path, 4, random.randrange(1 << 30), "--memory", "1", "--checkpoint-interval-s", "1"
+    )
