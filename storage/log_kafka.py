@@ -58,6 +58,9 @@ from .log_reader import START
 COMMIT_S = 10.0
 """How long a transaction may get no answer before its writer gives it up."""
 
+LOOK_S = 1.0
+"""How long a look at the claim may take."""
+
 SETTLE_S = 30.0
 """How long a commit of unknown outcome is asked about."""
 
@@ -110,7 +113,7 @@ class KafkaLog:
 
     def fenced(self) -> bool:
         """Whether another process has claimed the log, as far as the broker says."""
-        if self._fenced is None and self._watch.refresh(1.0):
+        if self._fenced is None and self._watch.refresh(LOOK_S):
             self._look_at_claim()
         return self._fenced is not None
 
@@ -189,20 +192,26 @@ class KafkaLog:
 
         Raises ConnectionFailure, Fenced.
         """
-        if claimed and self.fenced():
-            assert self._fenced is not None
-            raise self._fenced
-        producer, self._spare = self._spare or self._topics.transactional(), None
         try:
+            if claimed:
+                # Whether there is a broker is soon told; and one who is fenced does not fence the successor.
+                self._check_claim(LOOK_S)
+            producer, self._spare = self._spare or self._topics.transactional(), None
             producer.init_transactions(COMMIT_S)
-            self._watch.read(COMMIT_S)
+            if claimed:
+                self._check_claim(COMMIT_S)
+            else:
+                self._watch.read(COMMIT_S)
         except (KafkaException, BrokerAway) as error:
             raise kafka_error(self._topics, error, "become the writer of the changelog") from None
-        if claimed:
-            self._look_at_claim()
-            if self._fenced is not None:
-                raise self._fenced
         self._producer = producer
+
+    def _check_claim(self, timeout_s: float) -> None:
+        """Raises Fenced when it is not ours any more, BrokerAway."""
+        self._watch.read(timeout_s)
+        self._look_at_claim()
+        if self._fenced is not None:
+            raise self._fenced
 
     def _look_at_claim(self) -> None:
         claim = self._watch.claim

@@ -128,6 +128,8 @@ def test_a_frozen_primary_is_replaced_and_comes_back_as_a_standby(
             query = "SELECT name FROM millpond.replicas WHERE role = 'standby' AND state = 'running'"
             eventually(connection, query, [("a",)])
         with psycopg.connect(frozen.uri.replace("port=0", f"port={frozen.fixed_port}")) as standby:
+            standby.autocommit = True
+            standby.execute("FLUSH")
             assert standby.execute("SELECT id FROM t ORDER BY id").fetchall() == [(1,), (2,), (3,)]
 
 
