@@ -185,7 +185,7 @@ class LogReader:
         for number in range(max(position.segment, 1), max(inventory.segments, default=0) + 1):
             if until is not None and number > until.segment:
                 return
-            if number == position.segment and number not in inventory.segments:
+            if number not in inventory.segments and number <= max(position.segment, inventory.base):
                 continue
             start = position.offset if number == position.segment else HEADER_BYTES
             for epoch in self.segment_epochs(inventory, number, start, position.epoch, until):
@@ -284,8 +284,11 @@ class LogReader:
         header = self.header(segment_path(self.folder, first))
         if header.number == position.segment + 1 and header.previous_end == position.offset:
             return
-        if position.segment <= inventory.base and position.epoch < header.after_epoch:
-            raise LogTruncated(f"epochs up to {header.after_epoch} are in the base only")
+        if position.segment <= inventory.base:
+            if position.epoch == header.after_epoch:
+                return  # What is gone between were segments without epochs.
+            if position.epoch < header.after_epoch:
+                raise LogTruncated(f"epochs up to {header.after_epoch} are in the base only")
         raise LogDamaged(f"{self.folder}: {lost(position.epoch + 1, header.after_epoch)} (segments missing)")
 
     def check_holes(self, inventory: Inventory) -> None:

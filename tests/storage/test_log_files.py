@@ -258,6 +258,25 @@ def test_a_base_replaces_the_segments_before_it(tmp_path: Path) -> None:
     assert [e for e, _, _ in content(log.reader)] == [2, 3, 4]
 
 
+def test_segments_without_epochs_may_go_before_a_reader_has_passed_them(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    position = commit(log, b"one")
+    for _ in range(3):
+        # A process that begins a segment and ends before it commits.
+        log.close()
+        log = FileLog.open(tmp_path)
+        log.ready()
+    log.close()
+    log = FileLog.open(tmp_path)
+    base = log.begin_segment()
+    assert base.epoch == 1 and base.segment > position.segment
+    log.write_base(base, b"meta 1", [Frame("store", FrameKind.ROWS, b"one")])
+    commit(log, b"two")
+    assert log.reader.inventory().segments[0] > position.segment + 1
+    assert [e for e, _, _ in content(log.reader, position)] == [2]
+    assert [e for e, _, _ in content(log.reader)] == [1, 2]
+
+
 def test_a_damaged_base_is_noticed(tmp_path: Path) -> None:
     log = FileLog.open(tmp_path)
     commit(log, b"one")
