@@ -106,8 +106,8 @@ class _Order(threading.Thread):
         self._complete = table.complete
         self._bounds, self._wake = (start, stop), wake
         self._stop = threading.Event()
-        self._keys: list[pa.Array] = []
         self._types = [table.spec.schema.types[i].arrow for i in table.spec.key_columns]
+        self._keys: list[pa.Array] = [pa.array([], type_) for type_ in self._types]
         self.ordinals: Ordinals = np.empty(0, np.uint64)
         self.error: Exception | None = None
         self.ended = threading.Event()

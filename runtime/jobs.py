@@ -15,6 +15,7 @@ orderly stop, because the client is then told so.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from ..operators.dataflow import ViewFailure
 from ..planner.define import Definition
 from ..sql.entries import MaterializedView
 from ..sql.statements import Drop, Statement
-from ..storage.errors import QueryCanceled, SqlError
+from ..storage.errors import InternalError, QueryCanceled, SqlError
 from .fill import CHUNK_IDLE_S, CHUNK_S, Fill
 from .job import Job, JobFailure, check_ready, forget_job, listed, plan_of, reads, too_much, write_job
 from .published import FILLING
@@ -34,6 +35,8 @@ from .state import Pending, State
 if TYPE_CHECKING:
     from .epoch import Epoch
     from .works import DefineWork
+
+log = logging.getLogger("millpond.jobs")
 
 PAUSE_S = 0.005
 """While clients' works wait at each epoch's beginning, chunks are at least so far apart."""
@@ -287,8 +290,17 @@ class _failing:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SqlError) and not isinstance(error, ViewFailure | JobFailure):
-            raise JobFailure(self._job, error) from error
+        match error:
+            case ViewFailure() | JobFailure():
+                return
+            case SqlError():
+                raise JobFailure(self._job, error) from error
+            case Exception():
+                # Ours, but others need not wait for it: without the job the next epoch goes well.
+                log.error("filling a view failed", exc_info=error)
+                raise JobFailure(self._job, InternalError(f"internal error: {error}")) from error
+            case _:
+                return
 
 
 def needs_job(epoch: Epoch, definition: Definition) -> bool:

@@ -10,7 +10,9 @@ from concurrent.futures import Future
 import pytest
 
 from millpond.operators.aggregate import _Aggregate
+from millpond.operators.zset import ZSet
 from millpond.runtime import fill, recovery
+from millpond.runtime.fill_inputs import TableInput
 from millpond.runtime.source import Connectors
 from millpond.runtime.state import State
 from millpond.server import database
@@ -483,22 +485,43 @@ def test_a_view_whose_state_is_lost_is_filled_by_a_job_at_the_start(
 
 
 def test_a_failing_view_ends_its_own_job_only(slow: Local) -> None:
-    real, calls = _Aggregate.step, []
+    real, calls = _Aggregate.update, []
 
-    def broken(self: _Aggregate, deltas: list, context: object) -> object:
+    def broken(self: _Aggregate, delta: object, context: object) -> object:
         if "sum" in self.schema.names:
             calls.append(1)
             if len(calls) > 5:
                 raise RuntimeError("out of luck")
-        return real(self, deltas, context)  # pyright: ignore[reportArgumentType]
+        return real(self, delta, context)  # pyright: ignore[reportArgumentType]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Aggregate, "step", broken)
+        patch.setattr(_Aggregate, "update", broken)
         with pytest.raises(InternalError, match="out of luck"):
             slow.sql("CREATE MATERIALIZED VIEW v AS SELECT n, sum(id) AS s FROM t GROUP BY n")
     slow.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
     slow.equal("v", QUERIES["grouped"])
     slow.equal("per_n", "SELECT n, count(*) FROM t GROUP BY n")
+
+
+def test_an_input_may_have_no_rows(small: Local) -> None:
+    small.sql("CREATE TABLE nothing (n int, word text, PRIMARY KEY (n, word))")
+    query = "SELECT t.id, x.word FROM t LEFT JOIN nothing x ON x.n = t.n"
+    small.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    small.equal("v", query)
+    small.sql("INSERT INTO nothing VALUES (1, 'one'), (3, 'three')")
+    small.equal("v", query)
+
+
+def test_a_fault_in_a_chunk_ends_its_job_only(small: Local) -> None:
+    def broken(self: TableInput, rows: int) -> ZSet:
+        raise ValueError("out of luck")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TableInput, "chunk", broken)
+        with pytest.raises(InternalError, match="out of luck"):
+            small.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
+    small.sql(f"CREATE MATERIALIZED VIEW v AS {QUERIES['grouped']}")
+    small.equal("v", QUERIES["grouped"])
 
 
 def test_a_full_disk_delays_a_fill(slow: Local) -> None:
