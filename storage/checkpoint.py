@@ -9,7 +9,9 @@ have outgrown the last base: each byte is then rewritten about once.
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,8 +20,11 @@ from .cold import ColdRows
 from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
+from .measures import CheckpointMeasures
 from .mirror import Mirror
 from .replay import STRETCH_BYTES_MAX, follow
+
+log = logging.getLogger("millpond.checkpoint")
 
 Content = Callable[[], Iterable[Rows]]
 """Gives the rows of one table as of one epoch."""
@@ -59,11 +64,19 @@ class Checkpointer:
     store to some earlier position or not at all; the next one goes on from there.
     """
 
-    def __init__(self, mirror: Mirror, reader: LogSource, log: Log | None = None) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        reader: LogSource,
+        log: Log | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`log`, to write bases to, can be given later; a standby has none."""
         self._mirror = mirror
         self._reader = reader
         self.log = log
+        self._clock = clock
+        self.measures = CheckpointMeasures(succeeded_at=clock())
         self._thread: threading.Thread | None = None
         self.error: Exception | None = None
         self.stretch_bytes = STRETCH_BYTES_MAX
@@ -91,6 +104,7 @@ class Checkpointer:
     def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
         """The checkpoint itself, in the caller's thread; the outcome is in `error` and `found`."""
         self.found = None
+        started = self._clock()
         try:
             if self._catch_up(end) or extra.requests:
                 self._add(extra)
@@ -105,6 +119,16 @@ class Checkpointer:
         except Exception as error:
             # Whatever it was: the engine must hear of it, and the thread has nobody else to tell.
             self.error = error
+        self._measure(started)
+
+    def _measure(self, started: float) -> None:
+        measures, now = self.measures, self._clock()
+        if self.error is None:
+            measures.time.note(now - started)
+            measures.succeeded_at = now
+        else:
+            measures.failures += 1
+            log.error("a checkpoint failed: %s", self.error, extra={"event": "checkpoint_failed"})
 
     def _add(self, extra: Extra) -> None:
         """What the store is to have beside the log's rows."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from .changelog import Rows, StoredSpec
 from .keycode import Keys
+from .measures import SharedCount
 from .store import StoreSnapshot
 from .storedrows import StoredCode, index_prefixes, store_keys, store_order, table_range
 from .tablespec import Positions
@@ -26,15 +27,26 @@ class ColdRows:
     `epoch`: what was committed up to there is in it, nothing later is.
     """
 
-    __slots__ = ("_code", "_indexes", "_snapshot", "_spec", "epoch")
+    __slots__ = ("_code", "_indexes", "_snapshot", "_spec", "epoch", "fetched")
 
-    def __init__(self, epoch: int, spec: StoredSpec, indexes: Sequence[int], snapshot: StoreSnapshot) -> None:
-        """`indexes`: for each secondary index of the table, which of the store's it is."""
+    def __init__(
+        self,
+        epoch: int,
+        spec: StoredSpec,
+        indexes: Sequence[int],
+        snapshot: StoreSnapshot,
+        fetched: SharedCount,
+    ) -> None:
+        """`indexes`: for each secondary index of the table, which of the store's it is.
+
+        `fetched` counts the rows that are read.
+        """
         self.epoch = epoch
         self._spec = spec
         self._code = StoredCode(spec)
         self._indexes = tuple(indexes)
         self._snapshot = snapshot
+        self.fetched = fetched
 
     def find(self, keys: Keys) -> tuple[Positions, Rows]:
         """(which of the distinct `keys` have a row, those rows), in the order of the store.
@@ -44,8 +56,7 @@ class ColdRows:
         order, names = store_order(keys), store_keys(self._spec, keys)
         values = self._snapshot.get_many([names[i] for i in order.tolist()])
         there = np.fromiter((value is not None for value in values), np.bool_, len(values))
-        rows = self._code.decode([value for value in values if value is not None])
-        return order[there], rows
+        return order[there], self._decode([value for value in values if value is not None])
 
     def matches(self, index: int, keys: Keys) -> tuple[Positions, Rows]:
         """(probe, row) for each row that secondary index `index` finds by one of the distinct `keys`."""
@@ -54,9 +65,13 @@ class ColdRows:
         number = self._spec.number.to_bytes(4, "big")
         values = self._snapshot.get_many([number + rest for rests in found for rest in rests])
         probes = np.repeat(np.arange(len(found)), [len(rests) for rests in found])
-        return probes, self._code.decode([value for value in values if value is not None])
+        return probes, self._decode([value for value in values if value is not None])
 
     def batches(self) -> Iterator[Rows]:
         """All rows, in the order of the store."""
         for values in self._snapshot.values(*table_range(self._spec.number), BATCH_ROWS):
-            yield self._code.decode(values)
+            yield self._decode(values)
+
+    def _decode(self, values: Sequence[bytes]) -> Rows:
+        self.fetched.add(len(values))
+        return self._code.decode(values)

@@ -28,6 +28,7 @@ from .folder import open_folder
 from .log import Frame, FrameKind, Log, LogPlace, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
+from .measures import CommitMeasures
 from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover
 from .table import StateTable, TableSpec
 
@@ -97,7 +98,8 @@ class Storage:
         self._undo: _Undo | None = None
         self._segment = -1
         self._stamped: set[str] = set()
-        self._checkpointer = Checkpointer(recovered.mirror, log.reader.apart(), log)
+        self.measures = CommitMeasures()
+        self._checkpointer = Checkpointer(recovered.mirror, log.reader.apart(), log, clock)
         self._unsettled = False
         """Whether a checkpoint was begun whose outcome no table has seen."""
         self._checkpoint_time = clock()
@@ -247,8 +249,10 @@ class Storage:
             if segment != self._segment:
                 self._segment, self._stamped = segment, set()
             frames = self._frames()
+            started = self._clock()
             self._log.append(frames)
             self._log.commit(epoch, encode_meta(offsets))
+            self.measures.log.note(self._clock() - started)
         except BaseException:
             self._stamped = set()
             self.rollback()
@@ -260,7 +264,9 @@ class Storage:
         self._open, self._undo = False, None
         if self._durable != self._specs:
             self._durable = dict(self._specs)
-        self._written += sum(len(frame.payload) for frame in frames)
+        written = sum(len(frame.payload) for frame in frames)
+        self._written += written
+        self.measures.log_bytes += written
         self._mind_memory()
         self._checkpoint_when_due()
         return epoch

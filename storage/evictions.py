@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from .budget import MemoryBudget, release_memory, resident_bytes
 from .changelog import StoredSpec
 from .cold import ColdRows
+from .measures import EvictionMeasures
 from .table import StateTable
 from .tablespec import TableSpec
 
@@ -103,9 +104,12 @@ class Evictions:
             if found is None or tables.get(name) is not table:
                 table.unmark()
                 continue
+            before = table.resident
             table.evict(found[name], self._goals.get(name))
             if name in self._goals:
                 self.renewed.add(name)
+                self.measures.tables += 1
+                self.measures.rows += before - table.resident
         if self._goals:
             release_memory()
         if found is None:

@@ -46,6 +46,9 @@ class MemoryStore:
     def flush(self) -> None:
         self.flushed = len(self.batches)
 
+    def figures(self) -> dict[str, int]:
+        return {}
+
     def close(self) -> None:
         self.flush()
 

@@ -19,6 +19,7 @@ from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
 from .keycode import HASH_NAME, VNODES, encode_keys
 from .log import Position
+from .measures import SharedCount
 from .replay import NetChange, Stretch
 from .rowcode import ROW_FORMAT
 from .store import Store, StoreBatch, StoreSnapshot
@@ -57,6 +58,8 @@ class Mirror:
     def __init__(self, store: Store, identity: bytes) -> None:
         self._store = store
         self.identity = identity
+        self.fetched = SharedCount()
+        """Rows that incomplete tables have read."""
         position, ahead = store.get(_POSITION), store.get(_AHEAD)
         self.position = None if position is None else Position.decode(position)
         self.ahead = None if ahead is None else Position.decode(ahead)
@@ -112,7 +115,8 @@ class Mirror:
         """A table's rows in a snapshot taken at `position`; the store has these indexes of it."""
         assert self.position is not None
         known = self._indexes.get(spec.number, [])
-        return ColdRows(self.position.epoch, spec, [known.index(places) for places in indexes], snapshot)
+        places = [known.index(columns) for columns in indexes]
+        return ColdRows(self.position.epoch, spec, places, snapshot, self.fetched)
 
     def index(self, spec: StoredSpec, indexes: Sequence[tuple[int, ...]]) -> None:
         """Makes the store have these indexes of a table from now on. Raises OSError."""
@@ -160,6 +164,10 @@ class Mirror:
             if size is not None:
                 return size[0]
         return sum(len(values) for values in self._store.values(*table_range(spec.number), LOAD_ROWS))
+
+    def figures(self) -> Mapping[str, int]:
+        """Bytes that the store takes (`Store.figures`). From any thread."""
+        return self._store.figures()
 
     def close(self) -> None:
         self._store.close()

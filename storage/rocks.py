@@ -15,6 +15,7 @@ from pathlib import Path
 from rocksdict import (
     BlockBasedOptions,
     Cache,
+    DbClosedError,
     DBCompressionType,
     Options,
     Rdict,
@@ -34,6 +35,13 @@ WRITE_BUFFER_BYTES = 64 << 20
 BLOOM_BITS = 10
 """Bits a key in the bloom filters; 1 % of misses read a block."""
 
+
+_FIGURES = {
+    "files": "rocksdb.total-sst-files-size",
+    "buffers": "rocksdb.cur-size-all-mem-tables",
+    "cache": "rocksdb.block-cache-usage",
+    "indexes": "rocksdb.estimate-table-readers-mem",
+}
 
 _NO_KEY = "key not found"
 """What rocksdict says of a key that a snapshot does not have: a bare Exception, as for all else."""
@@ -108,6 +116,12 @@ class RocksStore:
             self._db.flush(True)
         except Exception as error:
             raise OSError(f"RocksDB: {error}") from error
+
+    def figures(self) -> dict[str, int]:
+        try:
+            return {name: self._db.property_int_value(key) or 0 for name, key in _FIGURES.items()}
+        except DbClosedError:
+            return {}
 
     def close(self) -> None:
         self._db.close()

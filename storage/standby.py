@@ -89,7 +89,7 @@ class Follower:
         """Changes since the mirror's position of tables that nobody asked for yet, with their epochs."""
         for name, change in (recovered.overlay.changes if recovered.overlay else {}).items():
             self._held[name].append((end.epoch, change))
-        self._checkpointer = Checkpointer(recovered.mirror, reader.apart())
+        self._checkpointer = Checkpointer(recovered.mirror, reader.apart(), None, clock)
         self._checkpoint_time, self._read = clock(), 0
         self._marked_epoch: int | None = None
         self._current_at: float | None = None

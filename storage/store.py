@@ -9,7 +9,7 @@ before the last `flush`, and never a part of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -69,6 +69,10 @@ class Store(Protocol):
 
     def flush(self) -> None:
         """Makes all written batches durable. Raises OSError."""
+        ...
+
+    def figures(self) -> Mapping[str, int]:
+        """Bytes by what takes them: `files`, `buffers`, `cache`, `indexes`; none once it is closed."""
         ...
 
     def close(self) -> None: ...
