@@ -14,20 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..storage.errors import InternalError, QueryCanceled, SqlError
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .batch import poll
+from .deltas import Deltas
 from .fingerprint import fingerprint
 from .flow import run
 from .materialize import VIEW_TABLE, Materialize, shown_aggregate
-from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator
-from .pieces import sum_of
+from .node import DeferringOperator, EpochContext, Node, OpenContext, Operator, PiecewiseOperator
 from .scan import Scan
 from .zset import ZSet
 
 Backfill = Callable[[Scan], ZSet]
+Output = TypeVar("Output")
 
 
 class ViewFailure(SqlError):
@@ -56,11 +58,18 @@ class _Entry:
     """An output without rows."""
     views: list[str] = field(default_factory=list)
     """The views that contain it, in the order they were added."""
+    unread: bool = False
+    """Whether no other operator takes its output."""
 
     @property
     def piecewise(self) -> bool:
         """Whether the operator may put out its change in parts."""
         return hasattr(self.operator, "steps")
+
+    @property
+    def deferring(self) -> bool:
+        """Whether its output need not be made unless somebody outside asks for it."""
+        return self.unread and hasattr(self.operator, "deferred")
 
     @property
     def due(self) -> bool:
@@ -167,7 +176,7 @@ class Dataflow:
     def views(self) -> list[str]:
         return list(self._roots)
 
-    def step(self, context: EpochContext, inputs: Mapping[str, ZSet]) -> dict[str, ZSet]:
+    def step(self, context: EpochContext, inputs: Mapping[str, ZSet]) -> Deltas:
         """One epoch: the deltas of the relations in, the deltas of the views that changed out.
 
         A view's delta reaches the Scans of that view in the same step. Raises ViewFailure.
@@ -244,6 +253,15 @@ class Dataflow:
         for view, root in self._roots.items():
             tops.setdefault(root.name, []).append(view)
         self._tops = {name: tuple(views) for name, views in tops.items()}
+        self._note_readers()
+
+    def _note_readers(self) -> None:
+        """Finds the entries whose output no other takes."""
+        read = {child.name for entry in self._order for child in entry.inputs}
+        scanned = {entry.node.relation for entry in self._order if isinstance(entry.node, Scan)}
+        read |= {root.name for view, root in self._roots.items() if view in scanned}
+        for entry in self._order:
+            entry.unread = entry.name not in read
 
 
 class _Passes:
@@ -260,21 +278,21 @@ class _Passes:
         self._order, self._tops, self._inputs, self._context = order, tops, inputs, context
         self._waiting: list[tuple[int, Iterator[ZSet]]] = []
         """Operators with parts left, by place in the order, ascending."""
-        self._outputs: dict[str, list[ZSet]] = {}
+        self._outputs = Deltas()
 
-    def outputs(self, known: dict[str, ZSet] | None = None) -> dict[str, ZSet]:
+    def outputs(self, known: dict[str, ZSet] | None = None) -> Deltas:
         """The change of each view that changed. With `known` outputs of operators before, all are stepped."""
         self._pass(0, {} if known is None else known, self._inputs, known is not None)
         while self._waiting:
             place, parts = self._waiting[-1]
-            part = _guarded(self._order[place], self._context, next, parts, None)
+            part = _guarded(self._order[place], self._context, _next, parts)
             if part is None:
                 self._waiting.pop()
                 continue
             deltas, changed = dict[str, ZSet](), dict[str, ZSet]()
             self._note(self._order[place], part, deltas, changed)
             self._pass(place + 1, deltas, changed)
-        return {view: sum_of(parts) for view, parts in self._outputs.items()}
+        return self._outputs
 
     def _pass(
         self, start: int, deltas: dict[str, ZSet], inputs: Mapping[str, ZSet], every: bool = False
@@ -296,11 +314,15 @@ class _Passes:
     def _step(self, place: int, entry: _Entry, deltas: list[ZSet]) -> ZSet | None:
         """What comes out first; the rest waits."""
         operator, context = entry.operator, self._context
+        if entry.deferring:
+            assert isinstance(operator, DeferringOperator)
+            self._defer(entry, _guarded(entry, context, operator.deferred, deltas, context))
+            return None
         if not entry.piecewise:
             return _guarded(entry, context, operator.step, deltas, context)
         assert isinstance(operator, PiecewiseOperator)
         parts = operator.steps(deltas, context)
-        part = _guarded(entry, context, next, parts, None)
+        part = _guarded(entry, context, _next, parts)
         if part is not None:
             self._waiting.append((place, parts))
         return part
@@ -309,12 +331,18 @@ class _Passes:
         deltas[entry.name] = delta
         for view in self._tops.get(entry.name, ()):
             changed[view] = delta
-            self._outputs.setdefault(view, []).append(delta)
+            self._outputs.add(view, delta)
+
+    def _defer(self, entry: _Entry, delta: Callable[[], ZSet]) -> None:
+        for view in self._tops.get(entry.name, ()):
+            self._outputs.add(view, delta)
 
 
-def _guarded(
-    entry: _Entry, context: EpochContext, work: Callable[..., ZSet | None], *arguments: object
-) -> ZSet | None:
+def _next(parts: Iterator[ZSet]) -> ZSet | None:
+    return next(parts, None)
+
+
+def _guarded(entry: _Entry, context: EpochContext, work: Callable[..., Output], *arguments: object) -> Output:
     """An operator's work; its row errors are put down to each view that contains it."""
     poll(context)
     known = len(context.errors) if context.errors is not None else 0

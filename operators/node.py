@@ -97,6 +97,18 @@ class PiecewiseOperator(Operator, Protocol):
         ...
 
 
+@runtime_checkable
+class DeferringOperator(Operator, Protocol):
+    """An operator that can leave its output for later, because its state does not depend on it."""
+
+    def deferred(self, deltas: Sequence[ZSet], context: EpochContext) -> Callable[[], ZSet]:
+        """Does what `step` does; the output is what the result returns, whenever it is called.
+
+        It records no errors and cannot fail.
+        """
+        ...
+
+
 class Node:
     """Base of all nodes: a frozen dataclass whose Node-valued fields are its inputs."""
 

@@ -281,14 +281,14 @@ class Epoch:
             inputs = {name: concat(parts[0].schema, parts) for name, parts in self._inputs.items()}
             self._inputs.clear()
             outputs = self.state.dataflow.step(self.context, inputs)
-            self.touched.update(outputs)
+            self.touched.update(outputs.touched)
             if self.state.pending:
                 for name, delta in (*inputs.items(), *outputs.items()):
                     self.changes[name].append(delta)
-            for name, delta in outputs.items():
+            for name in outputs.touched:
                 entry = self.catalog.by_id(name)
-                if isinstance(entry, Sink):
-                    deliver_to_sink(self, entry, delta)
+                if isinstance(entry, Sink) and name in outputs:
+                    deliver_to_sink(self, entry, outputs[name])
 
     def abandon(self) -> None:
         """Undoes everything since the epoch began."""
