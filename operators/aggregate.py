@@ -7,12 +7,14 @@ group ends when its count reaches 0. The calls are in `aggregate_linear.py` and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from ..storage.arrowview import from_fixed
 from ..storage.errors import InternalError, SqlError
 from ..storage.index import Entries
 from ..storage.schema import Schema
@@ -30,6 +32,8 @@ from .shape import computed_columns
 from .zset import ZSet, concat
 
 __all__ = ["Aggregate", "AggregateCall"]
+
+INT64 = pa.int64()
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class ShownAggregate:
         parts: list[Part] = [("key", i, 0) if i < width else ("result", i - width, 0) for i in self.columns]
         measures = [measure for measure, _ in plan.measures]
         table = open_shown_groups(context, suffix, parts, self.schema, self.key, node.calls, measures)
-        return _Aggregate(self.schema, node.group_schema, plan, table, self.columns)
+        return _ShownAggregate(self.schema, node.group_schema, plan, table, self.columns)
 
 
 def _plan(node: Aggregate, context: OpenContext | None) -> Plan:
@@ -173,9 +177,13 @@ class _Aggregate:
         return not len(self.keys) and len(self.groups.table) == 0
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        columns, kept = evaluate_rows(self.plan.exprs, deltas[0], context, "Aggregate")
+        return self.update(deltas[0], context)()
+
+    def update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
+        """Brings the table up to date. Returns what makes the output."""
+        columns, kept = evaluate_rows(self.plan.exprs, delta, context, "Aggregate")
         if not len(kept) and not self.due:
-            return ZSet.empty(self.schema)
+            return partial(ZSet.empty, self.schema)
         groups, ids, entries, positions = self._groups(columns, len(kept))
         measures = [measure for measure, _ in self.plan.measures]
         old = self.groups.old(positions[: groups.known], measures, self.shown is not None)
@@ -184,15 +192,16 @@ class _Aggregate:
         if self.shown is not None and (counts < 0).any():
             raise InternalError("a row goes more often than it came")
         fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        counted = from_fixed(INT64, counts)
         new: States = []
         for (measure, feed), state in zip(self.plan.measures, old.states, strict=True):
             poll(context)
-            new.append(measure.update(fed[feed], groups, state))
+            rows_only = measure.call.counts_rows
+            new.append([counted] if rows_only else measure.update(fed[feed], groups, state))
         shows = (counts > 0) | (not len(self.keys))
         after = self._results(new, groups.keys, shows, 1, context)
-        delta = self._delta(groups, old, after, context)
-        self._store(groups, entries, positions, counts, new, after)
-        return delta
+        self._store(groups, entries, positions, counts, counted, new, after)
+        return partial(self._delta, groups, old, after, context)
 
     def _groups(
         self, columns: Sequence[pa.Array], length: int
@@ -300,11 +309,12 @@ class _Aggregate:
         entries: Entries,
         positions: Int64Array,
         counts: Int64Array,
+        counted: pa.Array,
         new: States,
         after: _Results,
     ) -> None:
         table = self.groups.table
-        columns = self.groups.rows(groups.keys, counts, new, after.columns)
+        columns = self.groups.rows(groups.keys, counted, new, after.columns)
         alive = np.count_nonzero(counts) if len(self.keys) else 1
         if alive == groups.count:
             table.upsert_entered(columns, None, entries)
@@ -315,6 +325,13 @@ class _Aggregate:
         gone = positions[(counts == 0) & (positions >= 0)]
         if len(gone):
             table.delete(gone)
+
+
+class _ShownAggregate(_Aggregate):
+    """One that is a view by itself: its results cannot fail."""
+
+    def deferred(self, deltas: Sequence[ZSet], context: EpochContext) -> Callable[[], ZSet]:
+        return self.update(deltas[0], context)
 
 
 def _finish_some(measure: Measure, state: Sequence[pa.Array], good: BoolArray) -> pa.Array:

@@ -61,7 +61,7 @@ class GroupTable:
         return Old(counts, states, kept)
 
     def rows(
-        self, keys: Sequence[pa.Array], counts: Int64Array, states: States, results: Sequence[pa.Array]
+        self, keys: Sequence[pa.Array], counts: pa.Array, states: States, results: Sequence[pa.Array]
     ) -> list[pa.Array]:
         """The rows of groups, as the table has them."""
         columns: list[pa.Array] = []
@@ -69,7 +69,7 @@ class GroupTable:
             if kind == "key":
                 columns.append(keys[number])
             elif kind == "count":
-                columns.append(pa.array(counts))
+                columns.append(counts)
             else:
                 columns.append(results[number] if kind == "result" else states[number][accumulator])
         return columns

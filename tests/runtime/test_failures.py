@@ -201,15 +201,15 @@ def test_a_failing_shared_operator_stalls_all_it_serves(table: Local) -> None:
     table.sql(
         "CREATE MATERIALIZED VIEW second AS SELECT m FROM (SELECT n, max(id) AS m FROM t GROUP BY n) AS g"
     )
-    real = _Aggregate.step
+    real = _Aggregate.update
 
-    def broken(self: _Aggregate, deltas: list, context: object) -> object:
+    def broken(self: _Aggregate, delta: object, context: object) -> object:
         if any(column.name == "max" for column in self.schema) or "m" in self.schema.names:
             raise RuntimeError("out of luck")
-        return real(self, deltas, context)  # pyright: ignore[reportArgumentType]
+        return real(self, delta, context)  # pyright: ignore[reportArgumentType]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_Aggregate, "step", broken)
+        patch.setattr(_Aggregate, "update", broken)
         table.sql("INSERT INTO t VALUES (3, 30)")
     stalled = table.sql("SELECT name FROM millpond.views WHERE state = 'stalled'")
     assert {name for (name,) in stalled} == {"first", "second"}
