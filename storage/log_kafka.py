@@ -24,17 +24,15 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from .changelog import StoredSpec
-from .errors import ConnectionFailure, SqlError, StartupError
+from .errors import ConnectionFailure, SqlError
 from .fence import Fenced, OutcomeUnknown
-from .log import Frame, FrameKind, LogDamaged, LogEpoch, Position
+from .log import Frame, FrameKind, LogEpoch, Position
 from .log_files import TAKEN_OVER
 from .log_kafka_client import (
     ANSWER_S,
     BrokerAway,
     KafkaTopics,
-    TopicAdmin,
     kafka_error,
-    reason,
 )
 from .log_kafka_records import (
     CLAIM_KEY,
@@ -371,32 +369,3 @@ def _serve(serve: Callable[[float], int], timeout_s: float) -> int:
 def _purge(producer: Producer) -> None:
     """Lets go of a producer and of what it was to send."""
     producer.purge()
-
-
-def begin(watch: EpochsWatch, token: str, producer: Producer | None = None) -> KafkaLog:
-    """The log of the application, begun where there is none. Raises as `KafkaLog`, and StartupError."""
-    topics = watch.topics
-    try:
-        ensure_topics(topics)
-        return KafkaLog(watch, token, producer)
-    except LogDamaged as problem:
-        raise StartupError(str(problem)) from problem
-    except (BrokerAway, KafkaException) as error:
-        raise StartupError(f"{topics}: {reason(error)}") from error
-
-
-def ensure_topics(topics: KafkaTopics) -> None:
-    """Makes the topics of a new application. Raises StartupError when there are some but not all."""
-    admin = TopicAdmin(topics)
-    existing = admin.existing()
-    needed = {topics.epochs, topics.stores}
-    if needed <= existing:
-        return
-    left = existing - {topics.members}
-    if left:
-        lost = ", ".join(sorted(needed - existing))
-        raise StartupError(
-            f"{topics}: lost topic {lost}, but {len(left)} others of it are there ({min(left)}, …): which "
-            "rows were committed cannot be told. Choose another --application, or delete them to begin anew"
-        )
-    _ = admin.create(needed)

@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from .disk import DiskLock
 from .errors import ConnectionFailure, SqlError, StartupError
-from .log import Position
-from .log_kafka import KafkaLog, begin, ensure_topics
-from .log_kafka_client import BrokerAway, KafkaTopics
+from .log import LogDamaged, Position
+from .log_kafka import KafkaLog
+from .log_kafka_client import BrokerAway, KafkaTopics, TopicAdmin, reason
 from .log_kafka_presence import KafkaCandidate, KafkaPresence, port_open
 from .log_kafka_source import KafkaSource
 from .log_kafka_watch import EpochsWatch
@@ -83,3 +83,32 @@ class KafkaPlace:
                     f"{self.topics} is in use: its primary is {again.name} at {again.address}. "
                     "Start this one as a standby (millpond standby)"
                 )
+
+
+def begin(watch: EpochsWatch, token: str, producer: Producer | None = None) -> KafkaLog:
+    """The log of the application, begun where there is none. Raises as `KafkaLog`, and StartupError."""
+    topics = watch.topics
+    try:
+        ensure_topics(topics)
+        return KafkaLog(watch, token, producer)
+    except LogDamaged as problem:
+        raise StartupError(str(problem)) from problem
+    except (BrokerAway, KafkaException) as error:
+        raise StartupError(f"{topics}: {reason(error)}") from error
+
+
+def ensure_topics(topics: KafkaTopics) -> None:
+    """Makes the topics of a new application. Raises StartupError when there are some but not all."""
+    admin = TopicAdmin(topics)
+    existing = admin.existing()
+    needed = {topics.epochs, topics.stores}
+    if needed <= existing:
+        return
+    left = existing - {topics.members}
+    if left:
+        lost = ", ".join(sorted(needed - existing))
+        raise StartupError(
+            f"{topics}: lost topic {lost}, but {len(left)} others of it are there ({min(left)}, …): which "
+            "rows were committed cannot be told. Choose another --application, or delete them to begin anew"
+        )
+    _ = admin.create(needed)
