@@ -27,6 +27,7 @@ from ..storage.standby import Lag
 from .epoch import Epoch
 from .job import Job, JobFailure
 from .jobs import Jobs
+from .measures import EpochMeasures
 from .published import Published
 from .relations import has_connector, open_reader
 from .sink import SinkRunner, open_writer, outbox_name
@@ -59,6 +60,7 @@ class Engine:
         self._clock_us = clock_us
         self._time_us = 0
         self._works: deque[Work] = deque()
+        self.measures = EpochMeasures()
         self._condition = threading.Condition()
         self._stopping = False
         self._rest_until = 0.0
@@ -110,6 +112,11 @@ class Engine:
                 self._works.append(work)
                 self._condition.notify()
         return work.future
+
+    @property
+    def queued(self) -> int:
+        """Works that wait for the next epoch."""
+        return len(self._works)
 
     @property
     def standby(self) -> bool:
@@ -213,6 +220,7 @@ class Engine:
     def _epoch(self, works: list[Work]) -> None:
         if not works and not self._more_to_do():
             return
+        started = time.monotonic()
         epoch = Epoch(self.state, self._now(), self.jobs)
         answers: list[tuple[Work, Any, SqlError | None]] = []
         delivered: list[ReadAhead] = []
@@ -233,6 +241,7 @@ class Engine:
             else:
                 epoch.abandon()
         except BaseException:
+            self.measures.failed += 1
             epoch.abandon()
             self.jobs.settle(committed=False)
             raise
@@ -241,7 +250,16 @@ class Engine:
         if epoch.changed:
             self._publish(epoch)
         self.jobs.settle(committed=True)
+        if epoch.changed:
+            self._measure(epoch, time.monotonic() - started)
         self._answer(answers, epoch)
+
+    def _measure(self, epoch: Epoch, seconds: float) -> None:
+        delivered = {**epoch.delivered, **epoch.outbox_rows}
+        self.measures.committed(seconds, delivered, epoch.touched, epoch.context.now_us)
+        for definition in epoch.definitions:
+            for entry in definition.dropped:
+                self.measures.forget(outbox_name(entry) if isinstance(entry, Sink) else entry.id)
 
     def _join(self, works: list[Work]) -> None:
         """Works that came while a chunk was fed share the epoch, and its fsync, with it."""

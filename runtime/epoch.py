@@ -67,6 +67,8 @@ class Epoch:
         self.definitions: list[Definition] = []
         self.filling: list[Job] = []
         """Jobs of views that this epoch puts into the catalogue without rows."""
+        self.delivered: dict[str, int] = {}
+        """Rows that sources delivered, by relation."""
         self.touched: set[str] = set()
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
         """`state.tables` and `state.stalled` before the first definition."""
@@ -95,6 +97,7 @@ class Epoch:
     def deliver(self, entry: Source | Table, batch: SourceBatch) -> None:
         """Takes a source's next records; its offset commits with them."""
         self.state.offsets[entry.id] = self._offsets[entry.id] = batch.offset
+        self.delivered[entry.id] = len(batch)
         self.changed = True
         self._record_source_errors(entry, batch.errors)
         if len(batch) and isinstance(entry, Source) and not entry.stored:

@@ -215,6 +215,7 @@ class Storage:
         del self._specs[name]
         self._tables.pop(name, None)
         self.stale.discard(name)
+        self.measures.rows.pop(name, None)
 
     def begin(self) -> int:
         """Opens the next epoch and returns its number. It begins in a table with the first write to it."""
@@ -257,8 +258,9 @@ class Storage:
             self._stamped = set()
             self.rollback()
             raise
+        changed = self.measures.rows
         for table in self._begun:
-            table.commit()
+            changed[table.name] = changed.get(table.name, 0) + len(table.commit())
         self._begun.clear()
         self.epoch, self.sources = epoch, offsets
         self._open, self._undo = False, None

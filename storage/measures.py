@@ -50,10 +50,14 @@ class SharedCount:
 
 @dataclass(slots=True)
 class CommitMeasures:
-    """Of a `Storage`. `log` is writing an epoch to the changelog and making it durable."""
+    """Of a `Storage`. `log` is writing an epoch to the changelog and making it durable.
+
+    `rows` has how many rows were written or deleted, by table.
+    """
 
     log: Timing = field(default_factory=Timing)
     log_bytes: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
