@@ -24,6 +24,7 @@ from .backend import Connect
 from .login import Login
 from .messages import parameter_status
 from .session import Session
+from .traffic import Traffic
 from .wire import FatalViolation, Phase, Wait, Wire
 
 READ_BYTES_MAX = 1 << 20
@@ -64,10 +65,11 @@ class Listener:
         self.connect = connect
         self.access = access or Access()
         self.tls = tls
+        self.traffic = Traffic()
         self._host = host
         self.port = port
         """Once started, the port in use (of interest when 0 was asked for)."""
-        self._connections_max = connections_max
+        self.connections_max = connections_max
         self._clients: dict[int, Connection] = {}
         self._arriving: set[Connection] = set()
         self._last_process = 0
@@ -133,7 +135,7 @@ class Listener:
 
     def admit(self, connection: Connection) -> tuple[int, int]:
         """Gives a client its place and its cancel key (process, secret). Raises TooManyConnections."""
-        if len(self._clients) >= self._connections_max:
+        if len(self._clients) >= self.connections_max:
             raise TooManyConnections("sorry, too many clients already")
         self._last_process = self._last_process % 0x7FFFFFFF + 1
         while self._last_process in self._clients:
@@ -182,6 +184,7 @@ class Connection(asyncio.Protocol):
         self._listener.arrived(self)
 
     def data_received(self, data: bytes) -> None:
+        self._listener.traffic.received_bytes += len(data)
         self._wire.receive(data)
         self._advance()
 
@@ -247,7 +250,9 @@ class Connection(asyncio.Protocol):
     def _write(self) -> None:
         out = self._wire.out
         if out:
-            self._transport.write(b"".join(out))
+            data = b"".join(out)
+            self._listener.traffic.sent_bytes += len(data)
+            self._transport.write(data)
             out.clear()
 
     def _arrange(self, waiting: Future[Any] | Wait | None) -> None:

@@ -15,6 +15,7 @@ from .auth import MECHANISM, Access, ScramExchange
 from .backend import Connect
 from .messages import CANCEL_REQUEST, GSS_REQUEST, PROTOCOL_3_0, SSL_REQUEST
 from .session import Session
+from .traffic import Traffic
 from .wire import FatalViolation, Phase, Steps, Wait
 
 _REFUSED = b"N"
@@ -26,6 +27,7 @@ class Gate(Protocol):
 
     access: Access
     connect: Connect
+    traffic: Traffic
 
     @property
     def offers_tls(self) -> bool: ...
@@ -126,9 +128,10 @@ class Login:
             self.out.append(messages.parameter_status(name, value))
         self.out.append(messages.backend_key_data(process, secret))
         self.out.append(messages.READY[backend.status])
-        self._enter(Session(backend, self.out))
+        self._enter(Session(backend, self.out, self._gate.traffic))
 
     def failed(self, error: SqlError) -> None:
+        self._gate.traffic.failed(error.code)
         self.out.append(messages.error_response(error, "FATAL"))
         self.phase = Phase.CLOSED
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from concurrent.futures import Future
+from time import perf_counter
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ from .copying import CopyReceiver
 from .datarow import PIECE_BYTES, RowEncoder
 from .messages import TEXT
 from .portal import Portal, Statement, bind_values, spread_formats
+from .traffic import Traffic
 from .wire import FatalViolation, Phase, Steps, Wait, as_sql_error
 
 T = TypeVar("T")
@@ -53,14 +55,17 @@ _PULL_BYTES = 64
 class Session:
     """The speaker of a connection that has logged in."""
 
-    __slots__ = ("_backend", "_copy", "_extended", "_interrupted", "_portals", "_rowing", "_statements",
-                 "_unconfirmed", "out", "phase", "sync_follows")  # fmt: skip
+    __slots__ = ("_backend", "_copy", "_extended", "_interrupted", "_portals", "_rowing", "_started",
+                 "_statements", "_traffic", "_unconfirmed", "out", "phase", "sync_follows")  # fmt: skip
 
-    def __init__(self, backend: Backend, out: list[bytes]) -> None:
+    def __init__(self, backend: Backend, out: list[bytes], traffic: Traffic | None = None) -> None:
         self.phase = Phase.READY
         self.sync_follows = False
         self.out = out
         self._backend = backend
+        self._traffic = traffic or Traffic()
+        self._started = 0.0
+        """When the statement under way began."""
         self._statements: dict[str, Statement] = {}
         self._portals: dict[str, Portal] = {}
         self._copy: CopyReceiver | None = None
@@ -106,6 +111,7 @@ class Session:
     def _simple_statement(self, prepared: Prepared, alone: bool) -> Steps:
         if prepared.parameter_types:
             raise UndefinedParameter("there is no parameter $1")
+        self._started = perf_counter()
         outcome = self._backend.execute(prepared, (), alone)
         result = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
         statement = Statement("", prepared)
@@ -177,6 +183,7 @@ class Session:
         name, rows_max = messages.parse_execute(body)
         portal = self._portal(name)
         self._unconfirmed = None
+        self._started = perf_counter()
         if portal.result is not None:
             return self._continue(name, portal, rows_max)
         if portal.statement.prepared.empty:
@@ -291,6 +298,7 @@ class Session:
     def end(self, error: SqlError) -> None:
         """Says why the connection ends, and ends it."""
         if self.phase is not Phase.CLOSED:
+            self._traffic.failed(error.code)
             self.out.append(messages.error_response(error, "FATAL"))
             self.phase = Phase.CLOSED
 
@@ -418,6 +426,7 @@ class Session:
             tag = tag.replace("{rows}", str(rows))
         elif tag == "COMMIT" or tag == "ROLLBACK":
             self._drop_portals()
+        self._traffic.completed(tag, perf_counter() - self._started)
         self._unconfirmed = messages.command_complete(tag)
         self.out.append(self._unconfirmed)
 
@@ -455,6 +464,7 @@ class Session:
 
     def _answer_error(self, error: SqlError) -> None:
         self._unconfirmed = None
+        self._traffic.failed(error.code)
         self._backend.fail()
         self.out.append(messages.error_response(error))
 
