@@ -19,10 +19,11 @@ from .cold import ColdRows
 from .coldview import admit, scan_incomplete
 from .errors import InternalError
 from .index import Entries
-from .keycode import Keys, encode_keys, group_ids
+from .keycode import encode_keys
+from .net_change import OpenEpoch
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
-from .versions import ALIVE, NOW, GrowingRows
+from .versions import NOW, GrowingRows
 
 __all__ = ["Change", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
 
@@ -30,8 +31,6 @@ DEAD_ROWS_MIN = 8192
 """Ended row versions that are tolerated whatever their share; beyond, at most as many as live rows."""
 
 _NOWHERE = np.empty(0, np.int64)
-_ANY = -1
-"""`as_of` before every mark: rows whenever they ended."""
 
 
 class StateTable:
@@ -60,7 +59,7 @@ class StateTable:
         self._noted: TableChange | None = None
         """What `change` found, until the next write."""
         self._horizon = 0
-        self._no_rows = spec.schema.empty()
+        self._none = spec.schema.empty()
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
         self.opener: Callable[[StateTable], None] | None = None
         """Called by the first write of an epoch that has not begun here: it calls `begin`."""
@@ -386,53 +385,11 @@ class StateTable:
             self._admitted = []
 
     def _change(self, epoch: int) -> TableChange:
-        rows, start = self._rows, self._start
-        truncated = self._before is not None
-        columns, weights = list(self._no_rows), _NOWHERE
-        if rows.limit > start:
-            columns, weights = self._arrived(rows, start)
-        gone = self._gone() if self._deleted else _NOWHERE
-        if len(gone):
-            deleted = rows.take(gone, self.spec.key_columns)
-        else:
-            deleted = [self._no_rows[i] for i in self.spec.key_columns]
-        return TableChange(self.name, epoch, columns, weights, deleted, len(gone), truncated)
-
-    def _arrived(self, rows: GrowingRows, start: int) -> tuple[list[pa.Array], Int64Array]:
-        alive = rows.died[start : rows.limit] == ALIVE
-        for first, stop, _ in self._admitted:
-            alive[first - start : stop - start] = False
-        if alive.all():
-            columns = [column.array(start, rows.limit) for column in rows.columns]
-            counts = rows.counts
-            ones = np.ones(rows.limit - start, np.int64)
-            return columns, ones if counts is None else counts[start : rows.limit]
-        positions = np.flatnonzero(alive) + start
-        return rows.take(positions), rows.weights(positions)
-
-    def _gone(self) -> Positions:
-        """One deleted row of each key that was there before the epoch and is not there now."""
-        rows, start = self._rows, self._start
-        positions = np.concatenate(self._deleted)
-        if rows.limit == start:
-            return positions  # nothing came, so what went was there before and did not come back
-        keys = self._keys_at(positions)
-        if len(self._deleted) > 1:
-            _, first = group_ids(keys)
-            if len(first) < len(positions):
-                positions = positions[first]
-                keys = self._keys_at(positions)
-        entries = rows.primary.find(keys)
-        now_there = rows.primary.latest(entries, rows.died, rows.limit, NOW) >= 0
-        before = rows.primary.latest(entries, rows.died, start, _ANY)
-        there_before = (before >= 0) & (rows.died[before] >= self._now())
-        for _, _, admitted in self._admitted:
-            there_before |= np.isin(entries, admitted)
-        return positions[there_before & ~now_there]
-
-    def _keys_at(self, positions: Positions) -> Keys:
-        columns = self._rows.take(positions, self.spec.key_columns)
-        return encode_keys(columns, self.spec.key_types, len(positions))
+        rows = self._rows
+        opened = OpenEpoch(rows, self._start, epoch - rows.base, self._deleted, self._admitted, self._none)
+        columns, weights = opened.arrived()
+        deleted, count = opened.gone()
+        return TableChange(self.name, epoch, columns, weights, deleted, count, self._before is not None)
 
 
 def _count(keys: Sequence[pa.Array], length: int | None) -> int:

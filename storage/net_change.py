@@ -1,0 +1,83 @@
+"""What an open epoch comes to: from the rows it wrote and ended to a `TableChange`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from .index import Entries
+from .keycode import Keys, encode_keys, group_ids
+from .tablespec import Int64Array, Positions
+from .versions import ALIVE, NOW, GrowingRows
+
+_NOWHERE = np.empty(0, np.int64)
+_ANY = -1
+"""`as_of` before every mark: rows whenever they ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEpoch:
+    """An epoch of `rows` with mark `now`, whose own rows begin at `start`.
+
+    `deleted` are positions that were deleted; `admitted` rows among its own that it did not write: first,
+    end, and their entries. `none` are zero rows.
+    """
+
+    rows: GrowingRows
+    start: int
+    now: int
+    deleted: Sequence[Positions]
+    admitted: Sequence[tuple[int, int, Entries]]
+    none: Sequence[pa.Array]
+
+    def arrived(self) -> tuple[list[pa.Array], Int64Array]:
+        """The rows that came and are there, and their weights."""
+        rows, start = self.rows, self.start
+        if rows.limit == start:
+            return list(self.none), _NOWHERE
+        alive = rows.died[start : rows.limit] == ALIVE
+        for first, stop, _ in self.admitted:
+            alive[first - start : stop - start] = False
+        if alive.all():
+            columns = [column.array(start, rows.limit) for column in rows.columns]
+            counts = rows.counts
+            ones = np.ones(rows.limit - start, np.int64)
+            return columns, ones if counts is None else counts[start : rows.limit]
+        positions = np.flatnonzero(alive) + start
+        return rows.take(positions), rows.weights(positions)
+
+    def gone(self) -> tuple[list[pa.Array], int]:
+        """The key columns of rows that were there before the epoch and whose key is not there now."""
+        rows = self.rows
+        positions = self._gone() if self.deleted else _NOWHERE
+        if len(positions):
+            return rows.take(positions, rows.spec.key_columns), len(positions)
+        return [self.none[i] for i in rows.spec.key_columns], 0
+
+    def _gone(self) -> Positions:
+        """One deleted row of each such key."""
+        rows, start = self.rows, self.start
+        positions = np.concatenate(self.deleted)
+        if rows.limit == start:
+            return positions  # Nothing came, so what went was there before and did not come back.
+        keys = self._keys_at(positions)
+        if len(self.deleted) > 1:
+            _, first = group_ids(keys)
+            if len(first) < len(positions):
+                positions = positions[first]
+                keys = self._keys_at(positions)
+        entries = rows.primary.find(keys)
+        now_there = rows.primary.latest(entries, rows.died, rows.limit, NOW) >= 0
+        before = rows.primary.latest(entries, rows.died, start, _ANY)
+        there_before = (before >= 0) & (rows.died[before] >= self.now)
+        for _, _, admitted in self.admitted:
+            there_before |= np.isin(entries, admitted)
+        return positions[there_before & ~now_there]
+
+    def _keys_at(self, positions: Positions) -> Keys:
+        rows = self.rows
+        columns = rows.take(positions, rows.spec.key_columns)
+        return encode_keys(columns, rows.key_types, len(positions))
