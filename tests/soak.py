@@ -3,10 +3,10 @@
 Nexmark sources, ten views, random DML, random SELECTs and definitions by several clients, kill -9 at random
 moments. Prints, per minute: resident memory, open files, commits, and the latency of writes, point reads
 and scans (p50 / p99, the time a server is down not counted). At the end every acknowledged row is there
-once, every view equals its query and `millpond check` is content. Ends with status 1 when any of that is
-not so.
+once, every view equals its query and `millpond check` is content. With a memory budget the server must never
+have taken a quarter more than that. Ends with status 1 when any of that is not so.
 
-    python -m tests.soak [SECONDS] [SEED]
+    python -m tests.soak [SECONDS] [SEED] [MEMORY_MB]
 """
 
 from __future__ import annotations
@@ -217,14 +217,24 @@ def prepare(server: ServerProcess, seconds: float) -> None:
 
 
 def watched(server: ServerProcess) -> str:
-    """Resident memory and open files of the server."""
+    """Resident memory, its peak since the last start, and open files of the server."""
     try:
         status = Path(f"/proc/{server.pid}/status").read_text()
         files = len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
     except OSError:
         return "down"
-    size = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-    return f"{size / 1024:.0f} MB, {files} files"
+    sizes = dict(line.split(":", 1) for line in status.splitlines())
+    now, peak = (int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+    return f"{now:.0f} MB (peak {peak:.0f}), {files} files"
+
+
+def peak_mb(server: ServerProcess) -> float:
+    """The most memory that the server had resident since its last start; 0 where that is not told."""
+    try:
+        status = Path(f"/proc/{server.pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return next((int(x.split()[1]) / 1024 for x in status.splitlines() if x.startswith("VmHWM")), 0.0)
 
 
 def folder_size(folder: Path) -> float:
@@ -248,8 +258,9 @@ def differences(server: ServerProcess, workers: list[Worker]) -> list[str]:
     return wrong
 
 
-def live(server: ServerProcess, seconds: float, seed: int) -> list[str]:
+def live(server: ServerProcess, seconds: float, seed: int, memory_mb: int) -> list[str]:
     """The run itself; what was wrong."""
+    peak = 0.0
     chance, figures = random.Random(seed), Figures()
     workers: list[Worker] = [Writer(server, figures, number, seed) for number in (1, 2)]
     workers += [Reader(server, figures, 3, seed), Definer(server, figures, 4, seed)]
@@ -259,6 +270,7 @@ def live(server: ServerProcess, seconds: float, seed: int) -> list[str]:
     kill_at, minute_at, kills = started + chance.uniform(*KILL_EVERY_S), started + 60, 0
     while time.monotonic() < started + seconds:
         time.sleep(0.2)
+        peak = max(peak, peak_mb(server))
         if time.monotonic() >= kill_at:
             server.kill()
             down = time.monotonic()
@@ -276,20 +288,26 @@ def live(server: ServerProcess, seconds: float, seed: int) -> list[str]:
         worker.stop.set()
     for worker in workers:
         worker.join(30)
-    print(f"{kills} kills, {sum(len(worker.acknowledged) for worker in workers)} rows", flush=True)
-    return differences(server, workers)
+    print(
+        f"{kills} kills, {sum(len(worker.acknowledged) for worker in workers)} rows, peak {peak:.0f} MB",
+        flush=True,
+    )
+    exceeded = [f"{peak:.0f} MB of {memory_mb} were taken"] if memory_mb and peak > memory_mb * 1.25 else []
+    return exceeded + differences(server, workers)
 
 
 def main() -> int:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
+    memory_mb = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     print(f"seed {seed}, {seconds:.0f} s", flush=True)
     with tempfile.TemporaryDirectory(prefix="millpond-soak-") as folder:
-        server = ServerProcess(Path(folder) / "data")
+        budget = ("--memory", str(memory_mb)) if memory_mb else ()
+        server = ServerProcess(Path(folder) / "data", *budget)
         server.start()
         try:
             prepare(server, seconds)
-            wrong = live(server, seconds, seed)
+            wrong = live(server, seconds, seed, memory_mb)
         finally:
             status = server.stop()
         checked = subprocess.run(
