@@ -34,6 +34,10 @@ class LinearMeasure:
         return self.call.function.total
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
+        advance = self.call.function.advance
+        if advance is not None:
+            before = old if groups.known else ()
+            return advance(rows.columns, rows.weights, rows.ids, groups.count, before, self.types)
         part = self.call.function.partial(rows.columns, rows.weights, rows.ids, groups.count, self.types)
         return merge_known(self.call, old, part, groups.known, self.types)
 

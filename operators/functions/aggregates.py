@@ -14,8 +14,11 @@ was there before (I5). With `types` the argument types of the call::
     state = function.merge(old, part, types)               # for groups that were, row by row
     result = function.finish(state, types)                 # one array of the call's type, a row a group
 
-`args` are Arrow arrays of n rows (none for count(*)), `weights` int64[n] (any sign, any size), `ids`
-int64[n] the group of each row in 0 … groups−1. `partial` returns one array of `groups` rows an
+    state = function.advance(args, weights, ids, groups, old, types)  # or both at once, if it has that
+
+`old` in the last line is of the first groups; the others were not there. `args` are Arrow arrays of n rows
+(none for count(*)), `weights` int64[n] (any sign, any size), `ids` int64[n] the group of each row in
+0 … groups−1. `partial` returns one array of `groups` rows an
 accumulator, zero where a group has no rows: with no rows at all and groups=1 it gives the state, and
 `finish` the value, of the empty input. NULL arguments are skipped inside: leave only FILTER, DISTINCT
 and the failing rows to the operator (DISTINCT: feed +1 when a value comes to be, −1 when it ceases).
@@ -53,6 +56,7 @@ State = list[pa.Array]
 Accumulators = Callable[[Types], Types]
 Partial = Callable[[Sequence[pa.Array], Int64, Int64, int, Types], State]
 Merge = Callable[[Sequence[pa.Array], Sequence[pa.Array], Types], State]
+Advance = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], State]
 Finish = Callable[[Sequence[pa.Array], Types], pa.Array]
 Whole = Callable[[Sequence[pa.Array], Int64, Int64, Types], pa.Array]
 
@@ -85,6 +89,7 @@ class AggregateFunction:
     """The accumulator that is the result itself."""
     total: bool = field(default=False, compare=False)
     """`finish` fails on no state that there can be."""
+    advance: Advance | None = field(default=None, compare=False, repr=False)
     doc: str = field(default="", compare=False)
 
     def result_type(self, args: Types) -> Type:

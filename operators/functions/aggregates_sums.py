@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage import intervals
+from ...storage import intervals, kernels_sums
 from ...storage import types as t
-from ...storage.arrowview import one_integer, one_value
+from ...storage.arrowview import fixed_values, from_fixed, one_integer, one_value
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
 from . import exact_floats, exact_sums
@@ -30,6 +30,9 @@ from .vector import fail, masked, values
 Rows = tuple[pa.Array, Int64, Int64]
 _WIDE = fixed_numeric(0)
 INT64 = pa.int64()
+_DECIMAL = pa.decimal128(38, 0)
+_DTYPE = np.dtype(np.int64)
+_NOTHING = np.empty(0, np.int64)
 
 
 def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
@@ -94,9 +97,20 @@ for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
 
 
 def _partial_wide(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
+    return _advance_wide(args, weights, ids, groups, (), types)
+
+
+def _advance_wide(
+    args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, old: Sequence[pa.Array], types: Types
+) -> State:
     array, weights, ids = present(args[0], weights, ids)
-    sums = exact_sums.sum_by_group(values(array), weights, ids, groups)
-    return [pa.array(exact_sums.counts(weights, ids, groups)), exact_sums.to_decimal(sums, 0)]
+    had = fixed_values(old[0], _DTYPE) if old else _NOTHING
+    had_words = exact_sums.words(old[1]) if old else _NOTHING
+    counts, words = np.empty(groups, np.int64), np.empty(2 * groups, np.int64)
+    data = values(array).astype(np.int64, copy=False)
+    kernels_sums.add_by_group(data, weights, ids, had, had_words, counts, words)
+    total = pa.Array.from_buffers(_DECIMAL, groups, [None, pa.py_buffer(words)])
+    return [from_fixed(INT64, counts), total]
 
 
 def _partial_fixed(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
@@ -281,13 +295,14 @@ def _register_exact() -> None:
         register(
             AggregateFunction(
                 "sum", (type_,), t.INT8 if small else _WIDE, "linear", _wide_accumulators, _partial_wide,
-                _merge_wide, _finish_bigint if small else _finish_wide, total=not small, doc=doc,
+                _merge_wide, _finish_bigint if small else _finish_wide, total=not small,
+                advance=_advance_wide, doc=doc,
             )
         )  # fmt: skip
         register(
             AggregateFunction(
                 "avg", (type_,), t.NUMERIC, "linear", _wide_accumulators, _partial_wide, _merge_wide,
-                _finish_average, total=True, doc=doc_avg,
+                _finish_average, total=True, advance=_advance_wide, doc=doc_avg,
             )
         )  # fmt: skip
     register(

@@ -131,6 +131,14 @@ def from_decimal(array: pa.Array) -> Wide:
     return words[::2], words[1::2].view(np.int64)
 
 
+def words(array: pa.Array) -> Int64:
+    """The two halves of each value of a decimal128 array one after the other, the low one first."""
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return np.zeros(2 * len(array), np.int64)
+    return np.frombuffer(buffer, np.int64, 2 * len(array), 16 * array.offset)
+
+
 def to_decimal(wide: Wide, scale: int, valid: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """A decimal128(38, scale) array of unscaled values; digits are not checked."""
     length = len(wide[0])

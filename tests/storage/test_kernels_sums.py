@@ -1,0 +1,46 @@
+"""Sums by group against Python integers."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from millpond.storage import kernels_sums
+
+EDGES = (0, 1, -1, 2**31, -(2**31), 2**32, 2**53 + 1, 2**63 - 1, -(2**63), -(2**63) + 1)
+
+
+def add_plain(
+    data: list[int], weights: list[int], ids: list[int], counts: list[int], sums: list[int], groups: int
+) -> tuple[list[int], list[int]]:
+    """The twin: (counts, sums modulo 2^128)."""
+    counts, sums = counts + [0] * (groups - len(counts)), sums + [0] * (groups - len(sums))
+    for value, weight, group in zip(data, weights, ids, strict=True):
+        counts[group] += weight
+        sums[group] += value * weight
+    return counts, [total % (1 << 128) for total in sums]
+
+
+def words(sums: list[int]) -> np.ndarray:
+    return np.frombuffer(b"".join((s % (1 << 128)).to_bytes(16, "little") for s in sums), np.int64)
+
+
+def test_sums_by_group_are_exact_whatever_the_values_and_weights() -> None:
+    random = Random(3)
+    for _ in range(300):
+        groups, rows = random.randrange(1, 6), random.randrange(12)
+        known = random.randrange(groups + 1)
+        data = [random.choice((*EDGES, random.randrange(-(2**63), 2**63))) for _ in range(rows)]
+        weights = [random.choice((1, -1, 1, *EDGES)) for _ in range(rows)]
+        weights = [w if abs(w) < 2**59 else w >> 5 for w in weights]
+        ids = [random.randrange(groups) for _ in range(rows)]
+        had = [random.randrange(100) for _ in range(known)], [random.choice(EDGES) * 3 for _ in range(known)]
+        counts, sums = np.full(groups, 7, np.int64), np.full(2 * groups, 7, np.int64)
+        kernels_sums.add_by_group(
+            np.array(data, np.int64), np.array(weights, np.int64), np.array(ids, np.int64),
+            np.array(had[0], np.int64), words(had[1]).copy(), counts, sums,
+        )  # fmt: skip
+        wanted = add_plain(data, weights, ids, *had, groups)
+        assert counts.tolist() == wanted[0]
+        assert sums.tolist() == words(wanted[1]).tolist()
