@@ -26,6 +26,7 @@ from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .differing import differ_once, differing
 from .evaluate import evaluate_rows
 from .expr import Expr
+from .grouping import Grouping, grouping
 from .node import EpochContext, Node, OpenContext, Operator, RowError
 from .pieces import SHORTAGES, collect, held_within_room, peek
 from .shape import computed_columns
@@ -184,10 +185,14 @@ class _Aggregate:
         columns, kept = evaluate_rows(self.plan.exprs, delta, context, "Aggregate")
         if not len(kept) and not self.due:
             return partial(ZSet.empty, self.schema)
-        groups, ids, entries, positions = self._groups(columns, len(kept))
+        width = len(self.keys)
+        found = grouping(columns[:width], self.keys.types, len(kept), context)
+        groups, order, entries, positions = self._groups(found)
+        counts, ids = found.sums(kept.weights).copy(), found.ids
+        if order is not None:
+            counts, ids = counts[order], np.argsort(order)[ids]
         measures = [measure for measure, _ in self.plan.measures]
         old = self.groups.old(positions[: groups.known], measures, self.shown is not None)
-        counts = sum_by(ids, kept.weights, groups.count)
         counts[: groups.known] += old.counts
         if self.shown is not None and (counts < 0).any():
             raise InternalError("a row goes more often than it came")
@@ -203,26 +208,16 @@ class _Aggregate:
         self._store(groups, entries, positions, counts, counted, new, after)
         return partial(self._delta, groups, old, after, context)
 
-    def _groups(
-        self, columns: Sequence[pa.Array], length: int
-    ) -> tuple[Groups, Int64Array, Entries, Int64Array]:
-        """The touched groups (known ones first), the group of each row; each group's entry and position."""
-        width = len(self.keys)
-        keys = list(columns[:width])
-        ids, first = group_rows(keys, self.keys.types, length)
-        count = len(first) if width else 1
-        if count < length:
-            keys = gather(keys, first)
+    def _groups(self, found: Grouping) -> tuple[Groups, Int64Array | None, Entries, Int64Array]:
+        """(touched groups, their numbers in `found` if known ones had to come first, entries, positions)."""
+        keys, count = found.keys, found.count
         entries, positions = self.groups.table.enter(keys, count)
         unknown = positions < 0
         known = count - int(np.count_nonzero(unknown))
-        if 0 < known < count:
-            order = np.argsort(unknown, kind="stable")
-            ranks = np.empty(count, np.int64)
-            ranks[order] = np.arange(count)
-            keys, ids = gather(keys, order), ranks[ids]
-            entries, positions = entries[order], positions[order]
-        return Groups(keys, count, known), ids, entries, positions
+        if not 0 < known < count:
+            return Groups(keys, count, known), None, entries, positions
+        order = np.argsort(unknown, kind="stable")
+        return Groups(gather(keys, order), count, known), order, entries[order], positions[order]
 
     def _delta(self, groups: Groups, old: Old, after: _Results, context: EpochContext) -> ZSet:
         """−old +new of the groups whose output differs."""

@@ -63,6 +63,8 @@ class EpochContext:
     """Session values functions may ask for: user, database, application_name, search_path, …"""
     surroundings: Any = None
     """What the functions of the floors above ask: names to OIDs, view definitions, sequences."""
+    groupings: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    """What `grouping.py` found out about the epoch's rows."""
 
 
 class OpenContext(Protocol):

@@ -158,6 +158,24 @@ class _Text:
         )
 
 
+class KeyColumns(list[pa.Array]):
+    """Key columns that several tables are asked about: `encode_keys` does its work once."""
+
+    __slots__ = ("_keys", "_types")
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        super().__init__(columns)
+        self._types: tuple[Type, ...] | None = None
+        self._keys: Keys | None = None
+
+    def keys(self, types: Sequence[Type], length: int | None) -> Keys:
+        """The key bytes as `types`; `length` as for `encode_keys`."""
+        wanted = tuple(types)
+        if self._keys is None or wanted != self._types:
+            self._keys, self._types = encode_keys(list(self), wanted, length), wanted
+        return self._keys
+
+
 def encode_keys(columns: Sequence[pa.Array], types: Sequence[Type], length: int | None = None) -> Keys:
     """The canonical key bytes of rows of `columns`.
 
@@ -165,6 +183,8 @@ def encode_keys(columns: Sequence[pa.Array], types: Sequence[Type], length: int 
     numeric scale): it is the value that counts. `length` is needed only when there are no columns;
     then every row has the same one-byte key.
     """
+    if type(columns) is KeyColumns and columns:
+        return columns.keys(types, length)
     if columns and 0 < len(columns[0]) <= FEW_ROWS:
         few = encode_few(columns, types)
         if few is not None:
