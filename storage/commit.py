@@ -204,6 +204,11 @@ class Storage:
         self._tables[name] = table
         return table
 
+    @property
+    def tables_bytes(self) -> int:
+        """Bytes of the opened tables' rows and indexes in memory."""
+        return sum(table.nbytes for table in self._tables.values())
+
     def take_renewed(self) -> set[str]:
         """Tables whose snapshot became another since the last call, by no epoch of theirs."""
         return self._evictions.take_renewed()

@@ -8,11 +8,11 @@ import platform
 import sys
 
 from ...storage.errors import StartupError
-from . import duck, filling, flows, many_views, serving
+from . import duck, evicted, filling, flows, many_views, serving
 from .figures import Figure, Line, Printer, write_json
 
 ROWS = 5_000_000
-LINES: tuple[Line, ...] = (*flows.LINES, *serving.LINES, *many_views.LINES, *filling.LINES)
+LINES: tuple[Line, ...] = (*flows.LINES, *serving.LINES, *many_views.LINES, *filling.LINES, *evicted.LINES)
 
 
 def bench_core(lines: str, rows: int, json_file: str) -> int:

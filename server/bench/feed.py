@@ -11,18 +11,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from ...runtime.engine import Engine
 from ...runtime.published import Published
 from ...runtime.source import Connector, SourceBatch
 from ...sql.entries import Source, Table
+from ...storage.budget import MemoryBudget
+from ...storage.commit import Storage
 from ...storage.schema import Schema
 from ..config import Config
-from ..database import Database
+from ..database import Database, storage_limits
 from ..local import Answer, LocalSession
 
 EPOCH_ROWS = 100_000
@@ -94,10 +97,15 @@ class BenchConnector:
 class Feed:
     """A database with relations fed from inputs. A context manager: nothing remains behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: MemoryBudget | None = None) -> None:
+        """With `budget`, tables are kept within it."""
         self._connector = BenchConnector()
         self._folder = tempfile.TemporaryDirectory(prefix="millpond-bench-")
-        self.database = Database(Config(data=self._folder.name, epoch_rows_max=EPOCH_ROWS), self._connector)
+        config = Config(data=self._folder.name, epoch_rows_max=EPOCH_ROWS)
+        storage = None
+        if budget is not None:
+            storage = Storage.open(self.folder, limits=replace(storage_limits(config), memory=budget))
+        self.database = Database(config, self._connector, storage)
         self.database.engine.listeners.append(self._notice)
         self.database.start()
         self.session = LocalSession(self.database)
@@ -130,6 +138,12 @@ class Feed:
         self.session.execute(f"CREATE {kind} {name} ({columns}) WITH ({options})")
         entry = next(e for e in self.database.engine.published.catalog.of(Source, Table) if e.name == name)
         self._relations[name] = entry.id
+
+    def state_bytes(self) -> int:
+        """Bytes of all tables' rows and indexes in memory. While nothing is being committed."""
+        engine = self.database.engine
+        assert isinstance(engine, Engine)
+        return engine.state.storage.tables_bytes
 
     def execute(self, text: str) -> Answer:
         return self.session.execute(text)
