@@ -172,6 +172,14 @@ class Dataflow:
         """The names of all tables the operators of view `name` use."""
         return [table for entry in self._entries.values() if name in entry.views for table in entry.tables]
 
+    def owners(self) -> dict[str, tuple[str, str]]:
+        """By name of a table, the first view with its operator, and the operator's node. From any thread."""
+        found: dict[str, tuple[str, str]] = {}
+        for entry in list(self._entries.values()):
+            view = next(iter(tuple(entry.views)), "")
+            found |= dict.fromkeys(tuple(entry.tables), (view, type(entry.node).__name__))
+        return found
+
     @property
     def views(self) -> list[str]:
         return list(self._roots)

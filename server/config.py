@@ -47,15 +47,19 @@ class Config:
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
     name: str = _setting("", "name among the servers on one log; HOST:PORT when empty")  # pyright: ignore[reportAssignmentType]
     lease_ms: int = _setting(1500, "silence of a primary after which a standby takes over")  # pyright: ignore[reportAssignmentType]
+    metrics: str = _setting("", "HOST:PORT of /metrics, /health and /ready; empty: none")  # pyright: ignore[reportAssignmentType]
     log_level: str = _setting("info", "debug, info, warning or error")  # pyright: ignore[reportAssignmentType]
+    log_format: str = _setting("text", "text, or json: an object a line")  # pyright: ignore[reportAssignmentType]
 
     @property
     def host_port(self) -> tuple[str, int]:
         """(host, port) of `listen`. Raises StartupError when it is not HOST:PORT."""
-        host, _, port = self.listen.rpartition(":")
-        if not port.isdigit() or int(port) > 65535:
-            raise StartupError(f'listen must be HOST:PORT, not "{self.listen}"')
-        return host.strip("[]") or "127.0.0.1", int(port)
+        return _host_port("listen", self.listen)
+
+    @property
+    def metrics_host_port(self) -> tuple[str, int] | None:
+        """(host, port) of `metrics`, None when it is empty. Raises StartupError when it is not HOST:PORT."""
+        return _host_port("metrics", self.metrics) if self.metrics else None
 
     @property
     def log_folder(self) -> Path:
@@ -96,10 +100,19 @@ def load_config(options: argparse.Namespace, environment: Mapping[str, str] = os
                 values[item.name] = _typed(item.name, type(item.default), found)
                 break
     config = Config(**values)  # pyright: ignore[reportArgumentType]
-    _ = config.host_port
+    _ = config.host_port, config.metrics_host_port
+    if config.log_format not in ("text", "json"):
+        raise StartupError(f'log_format must be text or json, not "{config.log_format}"')
     if config.kafka and config.log:
         raise StartupError("the changelog is either in a directory (log) or on Kafka (kafka), not both")
     return config
+
+
+def _host_port(name: str, address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise StartupError(f'{name} must be HOST:PORT, not "{address}"')
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _read_file(path: Path) -> Mapping[str, object]:

@@ -33,7 +33,7 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
         "prepared_statements": partial(_prepared, client),
         "sources": partial(_sources, database),
         "sinks": partial(_sinks, database),
-        "kafka_lag": partial(_kafka_lag, database),
+        "kafka_lag": partial(kafka_lag, database),
         "views": partial(_views, database),
         "errors": partial(_errors, database),
         "tables": partial(_tables, database),
@@ -105,7 +105,7 @@ def _sinks(database: Database) -> Rows:
         yield entry.oid, len(outbox) if outbox else 0, "stalled" if reason else "running", reason
 
 
-def _kafka_lag(database: Database) -> Rows:
+def kafka_lag(database: Database) -> Rows:
     """(oid, partition, first offset, first one there is, committed, end, seen µs)"""
     published = database.engine.published
     for relation, reader in database.engine.source_readers().items():

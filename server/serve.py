@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,8 @@ from .auth import Access, load_users
 from .config import Config
 from .database import Database
 from .listener import Listener, tls_context
+from .logs import set_up
+from .metrics import Metrics
 
 log = logging.getLogger("millpond")
 
@@ -29,45 +32,64 @@ def serve(config: Config, standby: bool = False) -> int:
 
     A primary that handed over or was replaced comes back as a standby, in a fresh process image.
     """
-    logging.basicConfig(
-        level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    set_up(config.log_level, config.log_format)
     ending = Ending()
+    metrics = make_metrics(config)
     try:
-        database = Database(config, standby=standby)
-    except StartupError as error:
-        print(f"millpond: {error}", file=sys.stderr)
-        return 1
-    try:
-        run_loop(_run(database, config, ending))
+        if metrics is not None:
+            metrics.start()
+            ending.metrics_port = metrics.http.port
+        _run_database(config, standby, ending, metrics)
     except StartupError as error:
         print(f"millpond: {error}", file=sys.stderr)
         return 1
     finally:
-        database.close()
+        if metrics is not None:
+            metrics.stop()
     if ending.failure:
         print(f"millpond: {ending.failure}", file=sys.stderr)
         return 1
     if ending.rejoin:
-        log.warning("coming back as a standby")
-        rejoin(config, ending.port)
+        log.warning("coming back as a standby", extra={"event": "rejoining"})
+        rejoin(config, ending.port, ending.metrics_port)
     return 0
+
+
+def _run_database(config: Config, standby: bool, ending: Ending, metrics: Metrics | None) -> None:
+    """Opens the database, serves it until it is to end, and closes it. Raises StartupError."""
+    started = time.monotonic()
+    database = Database(config, standby=standby)
+    role, epoch = "standby" if standby else "primary", database.engine.published.epoch
+    seconds = round(time.monotonic() - started, 3)
+    log.info(
+        "recovered epoch %d as %s in %.3f s", epoch, role, seconds,
+        extra={"event": "recovered", "role": role, "epoch": epoch, "seconds": seconds},
+    )  # fmt: skip
+    try:
+        run_loop(_run(database, config, ending, metrics))
+    finally:
+        if metrics is not None:
+            metrics.stopping()
+        database.close()
 
 
 @dataclass(slots=True)
 class Ending:
-    """Why the server ends, and on which port it was."""
+    """Why the server ends, and on which ports it was."""
 
     rejoin: bool = False
     failure: str = ""
     port: int = 0
+    metrics_port: int = 0
 
 
-def rejoin(config: Config, port: int) -> NoReturn:
-    """Replaces this process by a standby on the same directory, log and address."""
+def rejoin(config: Config, port: int, metrics_port: int = 0) -> NoReturn:
+    """Replaces this process by a standby on the same directory, log and addresses."""
     host, _ = config.host_port
     values = {item.name: getattr(config, item.name) for item in fields(Config)}
     values |= {"listen": f"{host}:{port}", "log": "" if config.kafka else config.log_folder}
+    if config.metrics_host_port is not None:
+        values["metrics"] = f"{config.metrics_host_port[0]}:{metrics_port}"
     if properties := values.pop("kafka_properties"):
         # Secrets may be in it: not for the list of processes.
         os.environ["MILLPOND_KAFKA_PROPERTIES"] = properties
@@ -86,7 +108,7 @@ def run_loop(main: object) -> None:
         asyncio.run(main)  # pyright: ignore[reportArgumentType]
 
 
-async def _run(database: Database, config: Config, ending: Ending) -> None:
+async def _run(database: Database, config: Config, ending: Ending, metrics: Metrics | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -106,10 +128,15 @@ async def _run(database: Database, config: Config, ending: Ending) -> None:
     database.on_promoted = lambda: loop.call_soon_threadsafe(listener.announce, {"in_hot_standby": "off"})
     database.start()
     _calm_collector()
-    log.info("listening on %s:%d, data in %s", host, listener.port, config.data)
+    if metrics is not None:
+        metrics.running(database, listener)
+        log.info("metrics on port %d", metrics.http.port, extra={"event": "metrics"})
+    log.info("listening on %s:%d, data in %s", host, listener.port, config.data, extra={"event": "listening"})
     print(f"millpond is ready: psql -h {host} -p {listener.port} -d millpond", flush=True)
     await stop.wait()
-    log.info("stopping")
+    log.info("stopping", extra={"event": "stopping"})
+    if metrics is not None:
+        metrics.stopping()
     # First of all the log: a standby takes over while the rest is put in order.
     await loop.run_in_executor(None, database.hand_over)
     await listener.stop()
@@ -123,6 +150,12 @@ def _calm_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_MAX, 20, 20)
+
+
+def make_metrics(config: Config) -> Metrics | None:
+    """What the configuration asks for, not yet started."""
+    address = config.metrics_host_port
+    return None if address is None else Metrics(*address)
 
 
 def make_listener(database: Database, config: Config) -> Listener:
