@@ -32,7 +32,7 @@ from .published import Published
 from .relations import has_connector, open_reader
 from .sink import SinkRunner, open_writer, outbox_name
 from .sinks import trim_sink
-from .source import ReadAhead, SourceReader
+from .source import ReadAhead, SourceReader, log_stall
 from .state import State
 from .works import CallWork, Work
 
@@ -195,6 +195,7 @@ class Engine:
                     self._refuse(works, failure.cause)
                     return
             except Fenced as error:
+                log.warning("another process has taken over the log", extra={"event": "fenced"})
                 self._refuse(works, error)
                 self.on_fenced()
                 return
@@ -207,7 +208,8 @@ class Engine:
                 return
 
     def _end_job(self, job: Job, error: SqlError) -> None:
-        log.warning('filling materialized view "%s" ended: %s', job.view.name, error.message)
+        about = {"event": "fill_ended", "relation": job.view.name, "reason": error.message}
+        log.warning('filling materialized view "%s" ended: %s', job.view.name, error.message, extra=about)
         self.jobs.end(job, error)
         self._works.append(CallWork(function=lambda epoch: epoch.forget_view(job.number)))
 
@@ -251,15 +253,8 @@ class Engine:
             self._publish(epoch)
         self.jobs.settle(committed=True)
         if epoch.changed:
-            self._measure(epoch, time.monotonic() - started)
+            self.measures.committed(epoch, time.monotonic() - started)
         self._answer(answers, epoch)
-
-    def _measure(self, epoch: Epoch, seconds: float) -> None:
-        delivered = {**epoch.delivered, **epoch.outbox_rows}
-        self.measures.committed(seconds, delivered, epoch.touched, epoch.context.now_us)
-        for definition in epoch.definitions:
-            for entry in definition.dropped:
-                self.measures.forget(outbox_name(entry) if isinstance(entry, Sink) else entry.id)
 
     def _join(self, works: list[Work]) -> None:
         """Works that came while a chunk was fed share the epoch, and its fsync, with it."""
@@ -347,7 +342,7 @@ class Engine:
         above = state.catalog.dependents_closure([entry.oid for entry in known])
         for entry, reason in [*((e, behind) for e in above), *((e, failure.cause.message) for e in known)]:
             if entry.id in state.dataflow.views:
-                log.error("view %s is stalled: %s", entry.name, reason)
+                log_stall(log, "view", entry.name, "", reason)
                 state.stalled[entry.id] = reason
                 state.abandoned.extend(state.dataflow.remove(entry.id))
                 state.tables.pop(entry.id, None)
@@ -377,7 +372,7 @@ class Engine:
             reader = open_reader(entry, self.state.connectors)
         except SqlError as error:
             self.state.stalled[entry.id] = error.message
-            log.error("source %s is stalled: %s", entry.name, error.message)
+            log_stall(log, "source", entry.name, "", error.message)
             return
         offset = self.state.offsets.get(entry.id)
         self._sources[entry.id] = ReadAhead(entry, reader, offset, self.limits.epoch_rows_max, self._wake)

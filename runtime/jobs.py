@@ -206,6 +206,8 @@ class Jobs:
         if complete and committed:
             self._state.dataflow.adopt(job.view.id, fill.dataflow)
             self._remove(job)
+            about = {"event": "view_filled", "relation": job.view.name, "rows": fill.progress[0]}
+            log.info('materialized view "%s" is filled', job.view.name, extra=about)
             job.end(None)
 
     def end(self, job: Job, error: SqlError) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from ..sql.entries import Sink
 from ..storage.measures import Timing
+from .sink import outbox_name
+
+if TYPE_CHECKING:
+    from .epoch import Epoch
 
 
 @dataclass(slots=True)
@@ -22,16 +27,14 @@ class EpochMeasures:
     changed_us: dict[str, int] = field(default_factory=dict)
     """When an epoch last changed a relation, by its id: µs since 1970."""
 
-    def committed(
-        self, seconds: float, delivered: Mapping[str, int], touched: Iterable[str], time_us: int
-    ) -> None:
-        """An epoch is visible."""
+    def committed(self, epoch: Epoch, seconds: float) -> None:
+        """An epoch is visible, after so long."""
         self.time.note(seconds)
-        for name, count in delivered.items():
+        for name, count in (*epoch.delivered.items(), *epoch.outbox_rows.items()):
             self.delivered[name] = self.delivered.get(name, 0) + count
-        self.changed_us.update(dict.fromkeys(touched, time_us))
-
-    def forget(self, name: str) -> None:
-        """The relation is gone."""
-        self.delivered.pop(name, None)
-        self.changed_us.pop(name, None)
+        self.changed_us.update(dict.fromkeys(epoch.touched, epoch.context.now_us))
+        for definition in epoch.definitions:
+            for entry in definition.dropped:
+                name = outbox_name(entry) if isinstance(entry, Sink) else entry.id
+                self.delivered.pop(name, None)
+                self.changed_us.pop(name, None)

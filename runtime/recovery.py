@@ -26,7 +26,7 @@ from .job import Job, feeds_sink, reads, resume, stored_jobs, too_much
 from .published import FILLING
 from .sequences import Sequences
 from .sinks import add_sink
-from .source import Connectors
+from .source import Connectors, log_stall
 from .state import (
     CATALOG,
     CATALOG_SPEC,
@@ -185,7 +185,8 @@ def _refill(
     if read_only:
         _stall(state, view, "the primary does not keep it up to date")
         return
-    log.warning("view %s is computed anew: its stored state is not that of its plan", view.name)
+    about = {"event": "view_recomputed", "relation": view.name}
+    log.warning("view %s is computed anew: its stored state is not that of its plan", view.name, extra=about)
     if feeds_sink(state.catalog, view) or not too_much(state, view, state.catalog):
         _refill_now(state, view, time_us, tables)
         return
@@ -209,5 +210,5 @@ def _refill_now(state: State, view: MaterializedView, time_us: int, tables: Sequ
 
 
 def _stall(state: State, view: MaterializedView, reason: str) -> None:
-    log.error("view %s is stalled: %s", view.name, reason)
+    log_stall(log, "view", view.name, "", reason)
     state.stalled[view.id] = reason

@@ -16,6 +16,7 @@ epoch · 2³² + position, so they grow for ever without a counter of their own.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +33,9 @@ from ..storage.schema import Column, Schema
 from ..storage.snapshot import TableSnapshot
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
-from .source import Connectors, failure_text
+from .source import Connectors, failure_text, log_stall
+
+log = logging.getLogger("millpond.sink")
 
 EPOCH_BITS = 32
 """Numbers of one epoch's changes; an epoch never has as many rows."""
@@ -188,12 +191,16 @@ class SinkRunner:
                 if not self._send() and not self._event.wait(IDLE_TRIM_S) and trimmed != self.sent:
                     trimmed = self.sent
                     self._trim(self.sent)
-                self.failure = ""
+                self._note("")
             except Exception as error:  # whatever a connector raises stalls this sink only
-                self.failure = failure_text(error)
+                self._note(failure_text(error))
                 self._close_writer()
                 self._event.wait(RETRY_S)
         self._close_writer()
+
+    def _note(self, failure: str) -> None:
+        self.failure, before = failure, self.failure
+        log_stall(log, "sink", self.sink.name, before, failure)
 
     def _send(self) -> bool:
         """Writes what waits, at most one batch; whether there was any."""

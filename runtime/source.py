@@ -7,6 +7,7 @@ it is stored, and an offset committed with the epoch makes it exactly-once (I6).
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,8 @@ from ..operators.zset import ZSet
 from ..sql.entries import Entry
 from ..storage.errors import SqlError
 from ..storage.schema import Schema
+
+log = logging.getLogger("millpond.source")
 
 READ_AHEAD_BATCHES = 2
 POLL_INTERVAL_S = 0.02
@@ -190,11 +193,26 @@ class ReadAhead:
                 self.reader.acknowledge(self._committed)
             batch = self.reader.poll(self._offset, self._rows_max)
         except Exception as error:  # whatever a connector raises stalls this source only
-            self.failure = failure_text(error)
+            self._note(failure_text(error))
             self._stop.wait(1.0)
             return None
-        self.failure = ""
+        self._note("")
         return batch
+
+    def _note(self, failure: str) -> None:
+        self.failure, before = failure, self.failure
+        log_stall(log, "source", self.entry.name, before, failure)
+
+
+def log_stall(log: logging.Logger, kind: str, name: str, before: str, failure: str) -> None:
+    """One line when a source, sink or view stalls, stalls for another reason, or goes on."""
+    if failure == before:
+        return
+    if failure:
+        about = {"event": f"{kind}_stalled", "relation": name, "reason": failure}
+        log.warning("%s %s is stalled: %s", kind, name, failure, extra=about)
+    else:
+        log.info("%s %s goes on", kind, name, extra={"event": f"{kind}_resumed", "relation": name})
 
 
 def failure_text(error: Exception) -> str:

@@ -213,6 +213,8 @@ class StandbyEngine:
         finally:
             self._candidate.done()
         took = (time.monotonic() - started) * 1000
-        log.warning("took over as primary at epoch %d, in %.0f ms", engine.state.storage.epoch, took)
+        epoch = engine.state.storage.epoch
+        about = {"event": "took_over", "epoch": epoch, "seconds": round(took / 1000, 4)}
+        log.warning("took over as primary at epoch %d, in %.0f ms", epoch, took, extra=about)
         self.promoted(engine)
         return True
