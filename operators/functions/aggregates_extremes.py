@@ -22,9 +22,10 @@ from . import exact_sums
 from .aggregates import AggregateFunction, Int64, State, Types, register
 from .aggregates_sums import add_counts, present
 from .ordering import interval_order, sign, value_key
-from .vector import masked, values
+from .vector import from_numpy, masked, values
 
 Positions = npt.NDArray[np.int64]
+_INSTANTS = (pa.date32(), pa.time64("us"), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
 def edge_positions(array: pa.Array, offsets: Int64, last: bool) -> Positions:
@@ -129,6 +130,10 @@ def _fixed_best(array: pa.Array, ids: Int64, groups: int, last: bool) -> pa.Arra
 def _merge(last: bool) -> Callable[..., State]:
     def merge(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types) -> State:
         a, b = old[0], part[0]
+        if not a.null_count and not b.null_count and _fixed(a.type):
+            left, right = values(a), values(b)
+            better = _beats(right, left) if last else _beats(left, right)
+            return [from_numpy(np.where(better, right, left), a.type)] if better.any() else [a]
         take_new = values(a.is_null()) & values(b.is_valid())
         both = np.flatnonzero(values(a.is_valid()) & values(b.is_valid()))
         if len(both):
@@ -140,6 +145,18 @@ def _merge(last: bool) -> Callable[..., State]:
         return [_choose(take_new, b, a)]
 
     return merge
+
+
+def _fixed(type_: pa.DataType) -> bool:
+    """Whether SQL orders the values as numpy does, but for NaN."""
+    return pa.types.is_integer(type_) or pa.types.is_floating(type_) or type_ in _INSTANTS
+
+
+def _beats(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where `a` is greater than `b`; NaN is the greatest."""
+    if a.dtype.kind == "f":
+        return (a > b) | (np.isnan(a) & ~np.isnan(b))
+    return a > b
 
 
 def _choose(mask: npt.NDArray[np.bool_], yes: pa.Array, no: pa.Array) -> pa.Array:

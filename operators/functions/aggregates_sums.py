@@ -330,6 +330,18 @@ def partial_floats(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups:
     return [pa.array(exact_sums.counts(weights, ids, groups)), sums]
 
 
+def _advance_floats(
+    args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, old: Sequence[pa.Array], types: Types
+) -> State:
+    array, weights, ids = present(args[0], weights, ids)
+    data = values(array).astype(np.float64, copy=False)
+    counts = exact_sums.counts(weights, ids, groups)
+    if old:
+        counts[: len(old[0])] += fixed_values(old[0], _DTYPE)
+    sums = exact_floats.add_floats(old[1] if old else None, data, weights, ids, groups)
+    return [from_fixed(INT64, counts), sums]
+
+
 def merge_floats(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types) -> State:
     return [add_counts(old[0], part[0]), exact_floats.merge(old[1], part[1])]
 
@@ -377,7 +389,8 @@ for _type in (t.FLOAT4, t.FLOAT8):
             AggregateFunction(
                 _name, (_type,), _type if _name == "sum" else t.FLOAT8, "linear",
                 lambda types: (t.INT8, t.BYTEA), partial_floats, merge_floats,
-                _finish_floats(_name == "avg"), doc="Exact sum or average, rounded once.",
+                _finish_floats(_name == "avg"), total=_name == "avg", advance=_advance_floats,
+                doc="Exact sum or average, rounded once.",
             )
         )  # fmt: skip
 

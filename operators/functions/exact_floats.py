@@ -30,7 +30,10 @@ NAN_LIMB, PLUS_LIMB, MINUS_LIMB = 70, 73, 76
 TINY = 16
 """Rows or groups up to which Python integers beat numpy's fixed costs."""
 DENSE_ELEMENTS_MAX = 1 << 23
+FEW = 128
+"""Rows and groups up to which adding to kept sums is done in Python integers: one pass in place of two."""
 _MASK = 0xFFFFFFFF
+_FINITE = 1 << (32 * NAN_LIMB - 1)
 
 
 def to_integer(value: float) -> int:
@@ -39,10 +42,8 @@ def to_integer(value: float) -> int:
         return 1 << (32 * NAN_LIMB)
     if value in (math.inf, -math.inf):
         return 1 << (32 * (PLUS_LIMB if value > 0 else MINUS_LIMB))
-    fraction, exponent = math.frexp(value)
-    shift = exponent - 53 + UNIT_EXPONENT
-    whole = int(math.ldexp(fraction, 53))
-    return whole << shift if shift >= 0 else whole >> -shift
+    whole, divisor = value.as_integer_ratio()
+    return whole << (UNIT_EXPONENT + 1 - divisor.bit_length())
 
 
 def pack_integer(value: int) -> bytes:
@@ -64,7 +65,7 @@ def unpack_integer(data: bytes) -> int:
 
 def split_special(value: int) -> tuple[int, int, int, int]:
     """(finite part in units, NaNs, +infinities, −infinities) of an accumulator."""
-    if -(1 << (32 * NAN_LIMB - 1)) < value < 1 << (32 * NAN_LIMB - 1):
+    if -_FINITE < value < _FINITE:
         return value, 0, 0, 0
     counts: list[int] = []
     for limb in (MINUS_LIMB, PLUS_LIMB, NAN_LIMB):
@@ -246,6 +247,23 @@ def merge(old: pa.Array, part: pa.Array) -> pa.Array:
         return pa.array([pack_integer(unpack_integer(a) + unpack_integer(b)) for a, b in pairs], pa.binary())
     dense, first = unpack([old, part])
     return pack(dense, first)
+
+
+def add_floats(
+    old: pa.Array | None, data: npt.NDArray[np.float64], weights: Int64, ids: Int64, groups: int
+) -> pa.Array:
+    """`sum_floats`, added to the accumulators that the first groups have."""
+    if len(data) <= FEW and groups <= FEW:
+        sums = [0] * groups if old is None else integers(old) + [0] * (groups - len(old))
+        for value, weight, group in zip(data.tolist(), weights.tolist(), ids.tolist(), strict=True):
+            sums[group] += weight * to_integer(value)
+        return pa.array(list(map(pack_integer, sums)), pa.binary())
+    part = sum_floats(data, weights, ids, groups)
+    if old is None:
+        return part
+    known = len(old)
+    merged = merge(old, part.slice(0, known))
+    return merged if known == groups else pa.concat_arrays([merged, part.slice(known)])
 
 
 def integers(array: pa.Array) -> list[int]:
