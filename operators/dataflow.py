@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ..storage.errors import InternalError, QueryCanceled, SqlError
+from ..storage.errors import InternalError, IoError, QueryCanceled, SqlError
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .batch import poll
@@ -356,8 +356,8 @@ def _guarded(entry: _Entry, context: EpochContext, work: Callable[..., Output], 
     known = len(context.errors) if context.errors is not None else 0
     try:
         delta = work(*arguments)
-    except QueryCanceled:
-        raise
+    except (QueryCanceled, IoError):
+        raise  # The operator is not to blame.
     except SqlError as error:
         raise ViewFailure(frozenset(entry.views), error) from error
     except Exception as error:  # our own mistake, but other views must not suffer from it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
@@ -20,10 +21,12 @@ from rocksdict import (
     Options,
     Rdict,
     RdictIter,
+    Snapshot,
     WriteBatch,
     WriteOptions,
 )
 
+from .errors import IoError
 from .store import StoreBatch, StoreUnreadable
 
 CACHE_BYTES = 64 << 20
@@ -45,6 +48,9 @@ _FIGURES = {
 
 _NO_KEY = "key not found"
 """What rocksdict says of a key that a snapshot does not have: a bare Exception, as for all else."""
+
+
+_CLOSED = "could not read the store: it is closed"
 
 
 class RocksStore:
@@ -69,6 +75,7 @@ class RocksStore:
         except Exception as error:
             # rocksdict raises bare Exception for anything RocksDB says.
             raise StoreUnreadable(str(error)) from error
+        self._snapshots: weakref.WeakSet[RocksSnapshot] = weakref.WeakSet()
         self._unlogged = WriteOptions()
         # The stub calls the property a method.
         self._unlogged.disable_wal = True  # pyright: ignore[reportAttributeAccessIssue]
@@ -95,7 +102,9 @@ class RocksStore:
         return iter(self._db.items(from_key=low))  # pyright: ignore[reportReturnType]
 
     def snapshot(self) -> RocksSnapshot:
-        return RocksSnapshot(self._db)
+        snapshot = RocksSnapshot(self._db)
+        self._snapshots.add(snapshot)
+        return snapshot
 
     def write(self, batch: StoreBatch) -> None:
         writes = WriteBatch(raw_mode=True)
@@ -124,6 +133,9 @@ class RocksStore:
             return {}
 
     def close(self) -> None:
+        """Snapshots that somebody still holds are closed too: they would keep the directory locked."""
+        for snapshot in list(self._snapshots):
+            snapshot.close()
         self._db.close()
 
 
@@ -131,24 +143,24 @@ class RocksSnapshot:
     """What the database held at the time it was made; RocksDB keeps that as long as this is alive.
 
     In rocksdict 0.3.29 iterators of a snapshot show the database as it is when they are made. So one is made
-    at once, and used by one thread at a time.
+    at once, and used by one thread at a time. Reading raises IoError.
     """
 
     def __init__(self, db: Rdict) -> None:
-        self._snapshot = db.snapshot()
-        self._cursor = db.iter()
+        self._snapshot: Snapshot | None = db.snapshot()
+        self._cursor: RdictIter | None = db.iter()
         self._lock = threading.Lock()
 
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return list(map(self._get, keys))
+    def close(self) -> None:
+        """Lets go of the database; reading fails from now on."""
+        with self._lock:
+            self._snapshot = self._cursor = None
 
-    def _get(self, key: bytes) -> bytes | None:
-        try:
-            return self._snapshot[key]  # pyright: ignore[reportReturnType]
-        except Exception as error:
-            if str(error) == _NO_KEY:
-                return None
-            raise OSError(f"RocksDB: {error}") from error
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        snapshot = self._snapshot
+        if snapshot is None:
+            raise IoError(_CLOSED)
+        return [_value(snapshot, key) for key in keys]
 
     def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
         after = low
@@ -162,7 +174,7 @@ class RocksSnapshot:
 
     def _read(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
         """At most `chunk` values from `low` on, and the key behind them: empty if there is none."""
-        cursor, found = self._cursor, []
+        cursor, found = self._opened(), []
         cursor.seek(low)
         while cursor.valid():
             key = cursor.key()
@@ -180,7 +192,7 @@ class RocksSnapshot:
             return [self._continuation(prefix) for prefix in prefixes]
 
     def _continuation(self, prefix: bytes) -> list[bytes]:
-        cursor, rest = self._cursor, []
+        cursor, rest = self._opened(), []
         cursor.seek(prefix)
         while cursor.valid():
             key = cursor.key()
@@ -191,13 +203,27 @@ class RocksSnapshot:
         _check(cursor)
         return rest
 
+    def _opened(self) -> RdictIter:
+        if self._cursor is None:
+            raise IoError(_CLOSED)
+        return self._cursor
+
+
+def _value(snapshot: Snapshot, key: bytes) -> bytes | None:
+    try:
+        return snapshot[key]  # pyright: ignore[reportReturnType]
+    except Exception as error:
+        if str(error) == _NO_KEY:
+            return None
+        raise IoError(f"could not read the store: {error}") from error
+
 
 def _check(cursor: RdictIter) -> None:
     """An iterator that met an error says that it has ended."""
     try:
         cursor.status()
     except Exception as error:
-        raise OSError(f"RocksDB: {error}") from error
+        raise IoError(f"could not read the store: {error}") from error
 
 
 def _options(cache_bytes: int, buffer_bytes: int) -> Options:

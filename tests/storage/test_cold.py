@@ -9,12 +9,13 @@ import pytest
 
 from millpond.storage import table as table_module
 from millpond.storage.changelog import Rows, StoredSpec
+from millpond.storage.errors import IoError
 from millpond.storage.log import Position
 from millpond.storage.memory import MemoryStore
 from millpond.storage.mirror import Mirror
 from millpond.storage.replay import NetChange, Stretch
 from millpond.storage.rocks import RocksStore
-from millpond.storage.store import Store
+from millpond.storage.store import Store, StoreBatch
 from millpond.storage.table import StateTable, TableSnapshot
 from millpond.storage.tablespec import TableChange, TableSpec
 
@@ -108,6 +109,21 @@ def test_it_does_over_rocksdb(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     store = RocksStore(tmp_path / "state")
     assert run(SPECS[name], store, random.Random(11), 40) > 5
     store.close()
+
+
+def test_a_closed_store_says_so_and_its_folder_is_free(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "state")
+    store.write(StoreBatch(keys=[b"a", b"b"], values=[b"1", b"2"]))
+    held = store.snapshot()
+    store.write(StoreBatch(deletes=[b"a"]))
+    assert held.get_many([b"a", b"c"]) == [b"1", None]
+    assert held.continuations([b"a"]) == [[b""]]
+    assert list(held.values(b"a", b"z", 1)) == [[b"1"], [b"2"]]
+    store.close()
+    for read in (lambda: held.get_many([b"a"]), lambda: list(held.values(b"a", b"z", 1))):
+        with pytest.raises(IoError):
+            read()
+    RocksStore(tmp_path / "state").close()
 
 
 def test_a_table_opened_cold_has_its_rows() -> None:
