@@ -22,6 +22,7 @@ from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
 from .batch import Int64Array, gather, group_rows, sum_by
 from .consolidate import consolidate
+from .functions.exact_sums import from_decimal
 from .node import EpochContext, Node, OpenContext
 from .sorting import SortKey, sort_keys
 from .zset import ZSet, concat
@@ -29,6 +30,9 @@ from .zset import ZSet, concat
 SPARE_MIN = 8
 """Rows a head is given at least beyond `need` when it is filled. More where they pay: `need` again, or in
 a big partition a quarter of the root of its size (an epoch sorts the head, a refill sorts the partition)."""
+
+SIFTED_ROWS_MIN = 64
+"""Rows of a delta from which on those that cannot matter are left out before the rest is sorted."""
 
 Numbered = tuple[ZSet, Int64Array]
 """Rows and the number of the partition of each."""
@@ -68,13 +72,15 @@ class TopHead:
     rows: StateTable
     head: StateTable
     sizes: StateTable
+    exact: bool
+    """Whether deltas have each row once, as `Node.exact` says."""
 
     def spare(self, total: Int64Array) -> Int64Array:
         """Rows beyond `need` that the head of a partition of `total` rows is given."""
         return np.maximum(max(self.need, SPARE_MIN), np.sqrt(np.maximum(total, 0)).astype(np.int64) // 4)
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        delta = consolidate(deltas[0])
+        delta = deltas[0] if self.exact else consolidate(deltas[0])
         if not len(delta):
             return ZSet.empty(self.schema)
         columns = [delta.columns[i] for i in self.partition]
@@ -82,9 +88,12 @@ class TopHead:
         keys, count = gather(columns, first), len(first)
         old = self._content(self.head, keys, count)
         before, after = self._resize(keys, sum_by(ids, delta.weights, count))
-        self.rows.apply(delta.columns, delta.weights)
+        self.rows.apply(delta.columns, delta.weights, exact=self.exact)
         whole = sum_by(old[1], old[0].weights, count) == before
-        merged = self._merged(old, (delta, ids), whole)
+        near = self._near(old, (delta, ids), whole)
+        if not len(near[1]):
+            return ZSet.empty(self.schema)
+        merged = self._merged(old, near, whole)
         size = sum_by(merged.ids, merged.new, count)
         if (size > self.need + 2 * self.spare(after)).any() or ((size < self.need) & (size < after)).any():
             return self._refitted(old, merged.head(), keys, after)
@@ -138,6 +147,19 @@ class TopHead:
             self.sizes.delete(gone)
         return before, after
 
+    def _near(self, old: Numbered, delta: Numbered, whole: np.ndarray) -> Numbered:
+        """The delta without rows whose first value alone says that they sort behind the head's end."""
+        if len(delta[1]) <= SIFTED_ROWS_MIN or not self.order:
+            return delta
+        leading = self.order[0]
+        held, given = (ranks(rows.columns[leading.column], leading) for rows in (old[0], delta[0]))
+        if held is None or given is None:
+            return delta
+        end = np.full(len(whole), _lowest(given.dtype), given.dtype)
+        np.maximum.at(end, old[1], held)
+        kept = np.flatnonzero((given <= end[delta[1]]) | whole[delta[1]])
+        return delta[0].take(kept), delta[1][kept]
+
     def _merged(self, old: Numbered, delta: Numbered, whole: np.ndarray) -> Merged:
         """The head with the delta taken in, up to where it ended before (all of it where `whole`)."""
         rows = concat(self.schema, (old[0], delta[0]))
@@ -178,6 +200,30 @@ class TopHead:
         return rows.take(kept), ids[kept]
 
 
+def ranks(column: pa.Array, key: SortKey) -> np.ndarray | None:
+    """Numbers that ascend as the values do in the order of `key`; None if there are none at hand."""
+    if column.null_count:
+        return None
+    if pa.types.is_decimal128(column.type):
+        low, high = from_decimal(column)
+        found = np.ascontiguousarray(low).view(np.int64)
+        if (high != found >> 63).any():
+            return None
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        found = column.to_numpy()
+        if found.dtype.kind == "f" and np.isnan(found).any():
+            return None
+    else:
+        return None
+    if not key.descending:
+        return found
+    return -found if found.dtype.kind == "f" else ~found
+
+
+def _lowest(dtype: np.dtype) -> float | int:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
 def open_head(
     input_: Node,
     partition: tuple[int, ...],
@@ -199,4 +245,5 @@ def open_head(
         context.table("rows", spec),
         context.table("head", spec),
         context.table("sizes", TableSpec(sizes, tuple(range(len(partition))))),
+        input_.exact,
     )

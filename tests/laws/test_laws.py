@@ -128,6 +128,7 @@ def test_taking_all_rows_away_leaves_what_was_there_before_any(name: str) -> Non
 def test_heads_are_filled_again_while_rows_go(name: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rows, then more going than coming: heads run short, often by the rows that come out."""
     monkeypatch.setattr(topn_head, "SPARE_MIN", spare)
+    monkeypatch.setattr(topn_head, "SIFTED_ROWS_MIN", spare)
     source = random.Random(f"{name} {spare}")
     inputs = [r for r in relations(source.randrange(1 << 30)) if r.name in ("r", "k")]
     for relation in inputs:
