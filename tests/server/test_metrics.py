@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from millpond.runtime.source import log_stall
 from millpond.server.config import Config
 from millpond.server.logs import JsonFormatter
 from millpond.server.metrics import Metrics
@@ -278,3 +279,13 @@ def test_a_json_line_has_the_fields_of_its_event() -> None:
 def test_no_metrics_unless_asked_for() -> None:
     assert Config().metrics_host_port is None
     assert Config(metrics="[::1]:9").metrics_host_port == ("::1", 9)
+
+
+def test_a_stall_is_one_line_and_its_end_another(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    log = logging.getLogger("millpond.source")
+    for before, failure in (("", "gone"), ("gone", "gone"), ("gone", ""), ("", "")):
+        log_stall(log, "source", "orders", before, failure)
+    events = [(vars(record)["event"], vars(record)["relation"]) for record in caplog.records]
+    assert events == [("source_stalled", "orders"), ("source_resumed", "orders")]
+    assert caplog.messages == ["source orders is stalled: gone", "source orders goes on"]
