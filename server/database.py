@@ -255,8 +255,8 @@ class Database:
 
 
 def write_bytes_max(config: Config) -> int:
-    """What one transaction may write."""
-    return config.write_mb_max << 20 or (config.memory << 20 or default_bytes()) // 4
+    """What one transaction may write: a MB at least, however small the memory."""
+    return config.write_mb_max << 20 or max(1 << 20, (config.memory << 20 or default_bytes()) // 4)
 
 
 def storage_limits(config: Config) -> StorageLimits:

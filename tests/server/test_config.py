@@ -1,4 +1,4 @@
-"""The command's options, as they are shown."""
+"""The command's options: how they are shown, and what follows from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from millpond.server.__main__ import main
 from millpond.server.config import Config
+from millpond.server.database import write_bytes_max
 
 
 @pytest.mark.parametrize("command", ["serve", "standby"])
@@ -18,3 +19,9 @@ def test_help_lists_every_setting(command: str, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     for item in fields(Config):
         assert "--" + item.name.replace("_", "-") in shown
+
+
+def test_a_transaction_may_write_a_megabyte_however_small_the_memory() -> None:
+    assert write_bytes_max(Config(memory=1)) == 1 << 20
+    assert write_bytes_max(Config(memory=400)) == 100 << 20
+    assert write_bytes_max(Config(memory=1, write_mb_max=3)) == 3 << 20
