@@ -24,7 +24,7 @@ from .deltas import Deltas
 from .fingerprint import fingerprint
 from .flow import run
 from .materialize import VIEW_TABLE, Materialize, shown_aggregate
-from .node import DeferringOperator, EpochContext, Node, OpenContext, Operator, PiecewiseOperator
+from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator
 from .scan import Scan
 from .zset import ZSet
 
@@ -58,18 +58,13 @@ class _Entry:
     """An output without rows."""
     views: list[str] = field(default_factory=list)
     """The views that contain it, in the order they were added."""
-    unread: bool = False
-    """Whether no other operator takes its output."""
+    deferred: Callable[[Sequence[ZSet], EpochContext], Callable[[], ZSet]] | None = None
+    """`DeferringOperator.deferred` of an operator whose output no other takes."""
 
     @property
     def piecewise(self) -> bool:
         """Whether the operator may put out its change in parts."""
         return hasattr(self.operator, "steps")
-
-    @property
-    def deferring(self) -> bool:
-        """Whether its output need not be made unless somebody outside asks for it."""
-        return self.unread and hasattr(self.operator, "deferred")
 
     @property
     def due(self) -> bool:
@@ -269,7 +264,7 @@ class Dataflow:
         scanned = {entry.node.relation for entry in self._order if isinstance(entry.node, Scan)}
         read |= {root.name for view, root in self._roots.items() if view in scanned}
         for entry in self._order:
-            entry.unread = entry.name not in read
+            entry.deferred = None if entry.name in read else getattr(entry.operator, "deferred", None)
 
 
 class _Passes:
@@ -322,9 +317,8 @@ class _Passes:
     def _step(self, place: int, entry: _Entry, deltas: list[ZSet]) -> ZSet | None:
         """What comes out first; the rest waits."""
         operator, context = entry.operator, self._context
-        if entry.deferring:
-            assert isinstance(operator, DeferringOperator)
-            self._defer(entry, _guarded(entry, context, operator.deferred, deltas, context))
+        if entry.deferred is not None:
+            self._defer(entry, _guarded(entry, context, entry.deferred, deltas, context))
             return None
         if not entry.piecewise:
             return _guarded(entry, context, operator.step, deltas, context)

@@ -99,7 +99,6 @@ class PiecewiseOperator(Operator, Protocol):
         ...
 
 
-@runtime_checkable
 class DeferringOperator(Operator, Protocol):
     """An operator that can leave its output for later, because its state does not depend on it."""
 
