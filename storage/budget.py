@@ -75,7 +75,7 @@ class MemoryBudget:
     @property
     def stretch(self) -> int:
         """Bytes of changelog that a checkpoint holds at a time."""
-        return min(128 << 20, max(4 << 20, self.bytes_max // 32))
+        return min(128 << 20, max(4 << 20, self.bytes_max // 64))
 
     def look(self, tables: int, resident: int) -> None:
         """Tables take `tables` bytes, the process `resident`."""

@@ -28,7 +28,7 @@ from .storedrows import StoredCode, index_keys, index_range, store_keys, store_o
 BATCH_ROWS = 1 << 14
 """Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 10 ms)."""
 
-SORT_ROWS = 1 << 18
+SORT_ROWS = 1 << 16
 """Rows brought into the order of their keys at a time: RocksDB takes ascending keys three times as fast."""
 
 LOAD_ROWS = 1 << 16

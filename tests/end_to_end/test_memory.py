@@ -18,7 +18,7 @@ from .test_kill import kill_again_and_again
 BUDGET_MB = 560
 KEYS = 200_000
 BATCH = 50_000
-BATCHES = 12
+BATCHES = 20
 
 SCHEMA = (
     "CREATE TABLE entry (id bigint PRIMARY KEY, key bigint, amount int, note text)",
@@ -87,7 +87,7 @@ def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
         for batch in range(BATCHES):
             insert(connection, batch)
             shares.append(evicted_share(connection))
-        assert max(shares) > 0.3, shares
+        assert max(shares) > 0.2, shares
         connection.execute("DELETE FROM entry WHERE id % 5 = 0 AND id < 100000")
         connection.execute("UPDATE entry SET key = key + 1 WHERE id % 50 = 1 AND id < 200000")
         watch.stop.set()
