@@ -163,9 +163,9 @@ def load_table(
     if cold and (change is None or not change.truncated):
         mirror = recovered.mirror
         mirror.index(stored, spec.indexes)
-        cold = mirror.cold(stored, spec.indexes, mirror.snapshot())
-        table.open_cold(cold, mirror.count(stored))
-        if change is not None and cold.epoch < epoch:
+        rows_there = mirror.cold(stored, spec.indexes, mirror.snapshot())
+        table.open_cold(rows_there, mirror.count(stored))
+        if change is not None and rows_there.epoch < epoch:
             apply_change(table, change, epoch)
         return table
     rows: list[Rows] = []

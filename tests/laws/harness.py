@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from millpond.operators.dataflow import Dataflow, run
 from millpond.operators.materialize import Materialize
@@ -122,7 +122,7 @@ class Trial:
     def context(self) -> EpochContext:
         return EpochContext(self.tables.epoch + 1, 1_700_000_000_000_000, errors=[])
 
-    def epoch(self, deltas: dict[str, ZSet], abort_first: bool = False) -> dict[str, ZSet]:
+    def epoch(self, deltas: dict[str, ZSet], abort_first: bool = False) -> Mapping[str, ZSet]:
         if abort_first:
             self.tables.begin()
             self.dataflow.step(self.context(), deltas)

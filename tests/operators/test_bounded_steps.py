@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,7 @@ class Running:
                 entry.operator = Watched(entry.operator, self.seen)
         self.tables.commit()
 
-    def epoch(self, **inputs: ZSet) -> dict[str, ZSet]:
+    def epoch(self, **inputs: ZSet) -> Mapping[str, ZSet]:
         self.tables.begin()
         out = self.dataflow.step(EpochContext(self.tables.epoch + 1, 0, errors=[]), inputs)
         self.tables.commit()

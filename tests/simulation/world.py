@@ -21,6 +21,7 @@ import pyarrow as pa
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.commit import Storage, StorageLimits
 from millpond.storage.errors import SqlError
+from millpond.storage.log_files import FileLog
 from millpond.storage.log_reader import LogReader
 from millpond.storage.memory import MemoryStore
 from millpond.storage.replay import follow
@@ -153,6 +154,7 @@ class World:
             assert storage.commit(offset) == epoch
         except SqlError:
             assert self.faults
+            assert isinstance(storage._log, FileLog)
             if storage._log._file is not None:
                 # The failed epoch is fenced off: the next segment's header is durable.
                 self.doubts = []

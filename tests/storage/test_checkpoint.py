@@ -100,7 +100,8 @@ def test_a_base_holds_tables_nobody_asked_for(tmp_path: Path) -> None:
     storage.table("other", KEYED)
     storage.commit({})
     storage.checkpoint(wait=True)
-    assert storage._log.reader.inventory().base
+    reader = storage._log.reader
+    assert isinstance(reader, LogReader) and reader.inventory().base
     storage.close()
     RocksStore(tmp_path / "state", fresh=True).close()
     storage = Storage.open(tmp_path)

@@ -13,8 +13,8 @@ from millpond.operators.node import EpochContext
 from millpond.storage.errors import InvalidRegex, QueryCanceled
 
 PATTERNS = (
-    "a", "a*", "a+b?", "(a|b)c", "(x)?(y)?", "^a", "c$", r"\d+", r"\w+", r"\s", "[a-c]+", "[^a]", "", "b|", r"\ya",
-    r"\Sb", r"\D", r"\W+", "(a+)+b", "(a|ab)(c|bcd)*", "é+", ".", "(?:ab)+", "a{2,3}", "x*?y",
+    "a", "a*", "a+b?", "(a|b)c", "(x)?(y)?", "^a", "c$", r"\d+", r"\w+", r"\s", "[a-c]+", "[^a]", "", "b|",
+    r"\ya", r"\Sb", r"\D", r"\W+", "(a+)+b", "(a|ab)(c|bcd)*", "é+", ".", "(?:ab)+", "a{2,3}", "x*?y",
 )  # fmt: skip
 TEXTS = ("", "a", "aab", "abcabc", "xy y", "a1 b22\tc333", "été é", "line\nab\n", "aaaaaab", "abcd", "ß_ä 5x")
 FLAGS = ("", "i", "n")
