@@ -9,16 +9,15 @@ import threading
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from millpond.storage.budget import resident_bytes
 
 from .server_process import ServerProcess
 from .test_kill import kill_again_and_again
 
-BUDGET_MB = 560
 KEYS = 200_000
 BATCH = 50_000
-BATCHES = 20
 
 SCHEMA = (
     "CREATE TABLE entry (id bigint PRIMARY KEY, key bigint, amount int, note text)",
@@ -75,8 +74,9 @@ class Watch(threading.Thread):
             self.most = max(self.most, resident_bytes(self.server.pid))
 
 
-def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path / "data", "--memory", str(BUDGET_MB))
+def live(folder: Path, budget_mb: int, batches: int) -> int:
+    """Loads, changes, reads more than fits; kills, reads again. Returns the most bytes that were resident."""
+    server = ServerProcess(folder, "--memory", str(budget_mb))
     server.start()
     with server.connect() as connection:
         for statement in SCHEMA:
@@ -84,7 +84,7 @@ def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
         watch = Watch(server)
         watch.start()
         shares: list[float] = []
-        for batch in range(BATCHES):
+        for batch in range(batches):
             insert(connection, batch)
             shares.append(evicted_share(connection))
         assert max(shares) > 0.2, shares
@@ -92,27 +92,33 @@ def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
         connection.execute("UPDATE entry SET key = key + 1 WHERE id % 50 = 1 AND id < 200000")
         watch.stop.set()
         watch.join()
-        assert watch.most < (BUDGET_MB << 20) * 1.25, f"{watch.most >> 20} MB"
-        rows = BATCHES * BATCH - 20_000
+        rows = batches * BATCH - 20_000
         check(connection, rows)
-        some = random.Random(5).sample(range(rows), 20)
-        for number in some:
-            key = number * 7919 % KEYS
-            (view,) = connection.execute("SELECT n, s FROM by_key WHERE key = %s", (key,)).fetchall() or [
-                None
-            ]
-            (truth,) = connection.execute(
-                "SELECT count(*), sum(amount) FROM entry WHERE key = %s GROUP BY key", (key,)
-            ).fetchall() or [None]
-            assert view == truth
+        for key in random.Random(5).sample(range(KEYS), 20):
+            view = connection.execute("SELECT n, s FROM by_key WHERE key = %s", (key,)).fetchall()
+            truth = "SELECT count(*), sum(amount) FROM entry WHERE key = %s GROUP BY key"
+            assert view == connection.execute(truth, (key,)).fetchall()
     server.kill()
     server.start()
     with server.connect() as connection:
         check(connection, rows)
     assert server.stop() == 0
-    command = [sys.executable, "-m", "millpond.server", "check", str(tmp_path / "data")]
+    command = [sys.executable, "-m", "millpond.server", "check", str(folder)]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    return watch.most
+
+
+def test_i7_state_beyond_the_budget_is_right(tmp_path: Path) -> None:
+    _ = live(tmp_path / "data", 300, 6)
+
+
+@pytest.mark.slow
+def test_i7_the_budget_is_kept(tmp_path: Path) -> None:
+    # The first server compiles what is not compiled yet, which takes memory of its own.
+    _ = live(tmp_path / "first", 300, 6)
+    most = live(tmp_path / "data", 640, 40)
+    assert most < (640 << 20) * 1.25, f"{most >> 20} MB"
 
 
 def test_i6_kills_while_everything_is_in_the_store(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from millpond.server import messages
 from millpond.server.auth import Access, ScramExchange, build_verifier
 from millpond.server.backend import ResultColumn
 from millpond.server.login import Login
+from millpond.server.traffic import Traffic
 from millpond.server.wire import TRANSITIONS, Phase, Wire, as_sql_error
 from millpond.storage.errors import (
     CharacterNotInRepertoire,
@@ -125,6 +126,7 @@ class Door:
         self.access = Access(verifiers)
         self.connect = connect
         self.offers_tls = False
+        self.traffic = Traffic()
         self.cancelled: list[tuple[int, int]] = []
 
     def cancel(self, process: int, secret: int) -> None:
