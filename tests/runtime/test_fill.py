@@ -48,11 +48,15 @@ QUERIES = {
 }
 
 
+CHUNK = 9
+"""Rows."""
+
+
 @pytest.fixture
 def small(local: Local, monkeypatch: pytest.MonkeyPatch) -> Local:
     """Everything is large here, and chunks have a few rows."""
-    monkeypatch.setattr(fill, "CHUNK_ROWS_FIRST", 9)
-    monkeypatch.setattr(fill, "CHUNK_ROWS_MAX", 9)
+    monkeypatch.setattr(fill, "CHUNK_ROWS_FIRST", CHUNK)
+    monkeypatch.setattr(fill, "CHUNK_ROWS_MAX", CHUNK)
     local.sql("CREATE TABLE t (id int PRIMARY KEY, n int, word text)")
     local.sql("CREATE TABLE u (n int, m int)")
     local.sql("CREATE MATERIALIZED VIEW per_n AS SELECT n, count(*) AS c FROM t GROUP BY n")
@@ -314,7 +318,8 @@ def test_a_fill_goes_on_after_a_crash(slow: Local, name: str, background: bool) 
         slow.crash()
         changes = Changes(slow, random.randrange(1 << 30))
         after = progress(slow)
-        assert after >= before or not slow.sql("SELECT 1 FROM millpond.jobs WHERE job IS NOT NULL")
+        # A chunk that was fed and not yet committed is fed again.
+        assert after >= before - CHUNK or not slow.sql("SELECT 1 FROM millpond.jobs WHERE job IS NOT NULL")
         for _ in range(3):
             changes.one()
     finished(slow)
@@ -338,7 +343,7 @@ def test_a_background_job_goes_on(slow: Local, end: str) -> None:
     time.sleep(0.1)
     before = progress(slow)
     getattr(slow, end)()
-    assert progress(slow) >= before > 0
+    assert progress(slow) >= before - CHUNK and before > 0
     with pytest.raises(ObjectInUse):
         slow.sql("DROP TABLE u")
     finished(slow)
