@@ -8,6 +8,7 @@ tables' share is most of what that leaves, and is divided so that small tables s
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import resource
 import sys
@@ -132,7 +133,11 @@ def default_bytes() -> int:
 
 
 def release_memory() -> None:
-    """Gives pages that were freed back to the system, as far as its allocators can."""
+    """Gives pages that were freed back to the system, as far as its allocators can.
+
+    Rows that went may be held by objects that refer to each other; these are collected first.
+    """
+    gc.collect()
     pa.default_memory_pool().release_unused()
     trim = getattr(_libc(), "malloc_trim", None)
     if trim is not None:

@@ -26,7 +26,7 @@ RELEASE_FROM = 0.9
 """Of the budget: a process as large gives back what it has freed."""
 
 RELEASE_S = 1.0
-"""Least time between two such times; it takes some milliseconds."""
+"""Least time between two such times; it takes some ten milliseconds."""
 
 FAILURE_REST_S = 2.0
 """Time after a failed checkpoint before another is begun to evict."""
@@ -77,7 +77,11 @@ class Evictions:
     def _measure(self, budget: MemoryBudget, tables: int) -> None:
         resident = resident_bytes()
         budget.look(tables, resident)
-        if resident > budget.bytes_max * RELEASE_FROM and self.clock() - self._released > RELEASE_S:
+        if resident > budget.bytes_max * RELEASE_FROM:
+            self._release()
+
+    def _release(self) -> None:
+        if self.clock() - self._released > RELEASE_S:
             self._released = self.clock()
             release_memory()
 
@@ -111,7 +115,7 @@ class Evictions:
                 self.measures.tables += 1
                 self.measures.rows += before - table.resident
         if self._goals:
-            release_memory()
+            self._release()
         if found is None:
             self._looked = self.clock() + FAILURE_REST_S
         self._asked, self._goals = {}, {}
