@@ -128,9 +128,12 @@ def _read_file(path: Path) -> Mapping[str, object]:
 
 def _typed(name: str, kind: type, value: object) -> object:
     try:
-        return kind(value)  # pyright: ignore[reportCallIssue]
+        typed = kind(value)  # pyright: ignore[reportCallIssue]
     except (TypeError, ValueError) as error:
         raise StartupError(f"{name} must be of type {kind.__name__}, not {value!r}") from error
+    if isinstance(typed, int) and typed < 0:
+        raise StartupError(f"{name} must not be negative, and is {typed}")
+    return typed
 
 
 def option_names() -> Sequence[str]:

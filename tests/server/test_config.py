@@ -25,3 +25,9 @@ def test_a_transaction_may_write_a_megabyte_however_small_the_memory() -> None:
     assert write_bytes_max(Config(memory=1)) == 1 << 20
     assert write_bytes_max(Config(memory=400)) == 100 << 20
     assert write_bytes_max(Config(memory=1, write_mb_max=3)) == 3 << 20
+
+
+@pytest.mark.parametrize("value", ["-5", "2GB", ""])
+def test_a_size_that_is_none_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", f"--memory={value}"]) == 1
+    assert capsys.readouterr().err.startswith("millpond: memory must ")
