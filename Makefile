@@ -5,7 +5,7 @@ RUN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SECONDS ?= 1800
 
-.PHONY: demo soak test test-all check bench kafka format clean
+.PHONY: demo soak test test-all check bench kafka kafka-jars format clean
 
 $(STAMP): pyproject.toml
 	@echo "Setting up $(VENV), once; it takes a minute or a few."
@@ -35,11 +35,10 @@ bench: $(STAMP)
 	$(RUN)/millpond bench core
 
 # The jars of one Kafka broker, for the tests marked kafka: needs Java 17 and Maven.
-KAFKA_LIBS := .kafka/libs
-kafka: $(STAMP)
-	@test -n "$$(ls $(KAFKA_LIBS)/kafka_*.jar 2>/dev/null)" || mvn -q -B -f tools/kafka/pom.xml \
-		org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies \
-		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(KAFKA_LIBS)
+kafka-jars:
+	@tools/kafka/fetch.sh
+
+kafka: $(STAMP) kafka-jars
 	@$(RUN)/python tests/kafka/broker.py
 
 format: $(STAMP)

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a real PostgreSQL, started once a test process, as oracle."""
+"""For all tests: a real PostgreSQL as oracle, started once a test process; a line on what was not run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from pathlib import Path
 import pgserver
 import psycopg
 import pytest
+
+NO_BROKER = "no Kafka broker"
+"""Begins the reason for which a test of Kafka is skipped."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One loud line when tests of Kafka were skipped."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    without = [reason for reason in skipped if NO_BROKER in reason]
+    if without:
+        _, _, why = without[0].partition(f"{NO_BROKER}: ")
+        terminalreporter.write_line(
+            f"KAFKA IS NOT TESTED: {len(without)} tests were skipped, {why.rstrip(chr(39) + ')')}",
+            red=True,
+            bold=True,
+        )
 
 
 @pytest.fixture(scope="session")
