@@ -1,7 +1,7 @@
 """Growable columns: rows are appended and never changed, so readers may share the memory.
 
 A `…View` reads: it holds references to the arrays as they were when it was made, and is valid for the
-rows appended until then, however the column grows afterwards (growing copies to new arrays). The
+rows appended until then, however the column grows afterwards (in place or into new arrays). The
 `Growing…` of each kind is a view that can also append. `GenericColumn` stores any Arrow type (lists).
 """
 
@@ -15,29 +15,11 @@ import pyarrow as pa
 
 from . import arrowview as av
 from .errors import ProgramLimitExceeded
+from .reserve import CAPACITY_MIN, empty, grown
 from .tablespec import Positions
 
 TEXT_BYTES_MAX = 2**31 - 1
 """Bytes of all values of one string column of one table: Arrow's 32-bit offsets."""
-
-CAPACITY_MIN = 16
-
-
-def capacity_for(needed: int, capacity: int) -> int:
-    """The capacity to grow to: at least doubled.
-
-    What is reserved and not yet used costs addresses only: the system gives pages when they are written.
-    """
-    return max(needed, capacity * 2, CAPACITY_MIN)
-
-
-def grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
-    """`array` with room for `needed` elements, the first `used` kept: itself if it is large enough."""
-    if needed <= len(array):
-        return array
-    larger = np.empty(capacity_for(needed, len(array)), array.dtype)
-    larger[:used] = array[:used]
-    return larger
 
 
 class ColumnView(Protocol):
@@ -117,23 +99,16 @@ class GrowingFixed(FixedView):
     __slots__ = ()
 
     def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any], capacity: int = CAPACITY_MIN) -> None:
-        super().__init__(arrow, np.empty(capacity, dtype), None)
+        super().__init__(arrow, empty(capacity, dtype), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         stop = start + len(array)
-        if stop > len(self.values):
-            self.values = grown(self.values, start, stop)
-            if self.valid is not None:
-                self.valid = grown(self.valid, start, len(self.values))
+        self.values = grown(self.values, start, stop)
         if self.bits:
             self.values[start:stop] = av.bool_values(array)
         else:
             self.values[start:stop] = av.fixed_values(array, self.values.dtype)
-        valid = av.validity(array)
-        if valid is not None and self.valid is None:
-            self.valid = np.ones(len(self.values), np.uint8)
-        if self.valid is not None:
-            self.valid[start:stop] = 1 if valid is None else valid
+        self.valid = _valid_until(self.valid, av.validity(array), start, stop)
 
     def freeze(self) -> FixedView:
         return FixedView(self.arrow, self.values, self.valid)
@@ -167,7 +142,10 @@ class TextView:
 
     def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
         rows = int(positions.max()) + 1 if len(positions) else 0
-        return self.array(0, rows).take(pa.array(positions, mask=missing))
+        if missing is not None or not rows:
+            return self.array(0, rows).take(pa.array(positions, mask=missing))
+        first = int(positions.min())
+        return self.array(first, rows).take(pa.array(positions - first))
 
     def bytes_of(self, rows: int) -> int:
         return rows * (4 if self.valid is None else 5) + int(self.offsets[rows])
@@ -181,9 +159,9 @@ class GrowingText(TextView):
     def __init__(
         self, arrow: pa.DataType, capacity: int = CAPACITY_MIN, byte_capacity: int = CAPACITY_MIN
     ) -> None:
-        offsets = np.empty(capacity + 1, np.int32)
+        offsets = empty(capacity + 1, np.int32)
         offsets[0] = 0
-        super().__init__(arrow, offsets, np.empty(byte_capacity, np.uint8), None)
+        super().__init__(arrow, offsets, empty(byte_capacity, np.uint8), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         bounds, data = av.byte_values(array)
@@ -197,15 +175,7 @@ class GrowingText(TextView):
         self.data = grown(self.data, before, used)
         self.data[before:used] = data[first:last]
         np.add(bounds[1:], before - first, out=self.offsets[start + 1 : stop + 1])
-        self._append_valid(av.validity(array), start, stop)
-
-    def _append_valid(self, valid: av.ByteArray | None, start: int, stop: int) -> None:
-        if self.valid is None:
-            if valid is None:
-                return
-            self.valid = np.ones(len(self.offsets) - 1, np.uint8)
-        self.valid = grown(self.valid, start, stop)
-        self.valid[start:stop] = 1 if valid is None else valid
+        self.valid = _valid_until(self.valid, av.validity(array), start, stop)
 
     def freeze(self) -> TextView:
         return TextView(self.arrow, self.offsets, self.data, self.valid)
@@ -217,6 +187,20 @@ class GrowingText(TextView):
         new = GrowingText(self.arrow, capacity, size * capacity // max(len(kept), 1) + 1)
         new.append(kept, 0)
         return new
+
+
+def _valid_until(
+    known: av.ByteArray | None, valid: av.ByteArray | None, start: int, stop: int
+) -> av.ByteArray | None:
+    """Validity of the rows up to `stop`, of which those from `start` on are given; None: all are valid."""
+    if known is None:
+        if valid is None:
+            return None
+        known = empty(stop, np.uint8)
+        known[:start] = 1
+    known = grown(known, start, stop)
+    known[start:stop] = 1 if valid is None else valid
+    return known
 
 
 class GenericColumn:

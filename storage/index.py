@@ -15,16 +15,26 @@ import numpy as np
 import numpy.typing as npt
 
 from . import kernels, kernels_rows
-from .columns import CAPACITY_MIN, capacity_for, grown
 from .errors import ProgramLimitExceeded
 from .keycode import Keys
+from .reserve import CAPACITY_MIN, capacity_for, empty, grown, zeros
 from .tablespec import Int64Array, Positions
 
 ROWS_MAX = 2**31 - 2
 """Row versions of one table."""
 
 LOAD_MAX = 0.75
-"""Entries per slot of the slot array."""
+"""Entries per home in the slot array."""
+
+LOAD_SWEPT = 0.65
+"""From so many on, slots move to an array twice as large, some with each batch of keys."""
+
+SWEEP_KEY = 16
+"""Slots moved for each key of a batch: all have moved when LOAD_SWEPT has become 0.72."""
+
+SWEEP_MIN = 64
+SWEEP_FROM = 1 << 14
+"""Arrays of fewer homes are moved at once, in less than 0.1 ms."""
 
 KEPT_KEYS_MIN = 0.75
 """Rows per key from which on a compaction does not look for keys without rows."""
@@ -33,18 +43,20 @@ Entries = npt.NDArray[np.int32]
 Died = npt.NDArray[np.uint32]
 
 _NO_OFFSETS = np.empty(0, np.int64)
-_AS_THEY_ARE = np.empty(0, np.int32)
 
 
 class IndexView:
     """An index as readers see it: the entries below `count`, and rows below their own limit."""
 
-    __slots__ = ("count", "head", "key_data", "key_offsets", "link", "slots", "width")
+    __slots__ = ("after", "count", "head", "key_data", "key_offsets", "link", "slots", "swept", "width")
 
     def __init__(self, width: int) -> None:
         self.width = width
         self.count = 0
-        self.slots = np.zeros(CAPACITY_MIN, np.uint64)
+        self.slots = _slots(CAPACITY_MIN)
+        self.after = self.slots
+        """Where slots are moving to, the keys with a home below `swept` being there already; else `slots`."""
+        self.swept = 0
         self.key_data = np.empty(CAPACITY_MIN * max(width, 1), np.uint8)
         self.key_offsets = _NO_OFFSETS if width else np.zeros(CAPACITY_MIN + 1, np.int64)
         self.head = np.empty(CAPACITY_MIN, np.int32)
@@ -55,8 +67,9 @@ class IndexView:
         assert keys.width == self.width
         out = np.empty(keys.length, np.int32)
         kernels.find_keys(
-            self.slots, self.key_data, self.key_offsets, self.width, self.count, keys.data, keys.offsets, out
-        )
+            self.slots, self.after, self.swept, self.key_data, self.key_offsets, self.width, self.count,
+            keys.data, keys.offsets, out,
+        )  # fmt: skip
         return out
 
     def latest(self, entries: Entries, died: Died, limit: int, as_of: int) -> Positions:
@@ -80,7 +93,8 @@ class IndexView:
         """Bytes in use for the keys and the chains of the first `rows` rows."""
         count = self.count
         keys = count * self.width if self.width else int(self.key_offsets[count]) + 8 * count
-        return self.slots.nbytes + keys + 4 * count + 4 * rows
+        slots = len(self.slots) if self.after is self.slots else len(self.slots) + len(self.after)
+        return 4 * slots + keys + 4 * count + 4 * rows
 
 
 class HashIndex(IndexView):
@@ -95,7 +109,8 @@ class HashIndex(IndexView):
     def freeze(self) -> IndexView:
         """The index as it is now, for readers of the rows committed until now."""
         view = IndexView.__new__(IndexView)
-        view.width, view.count, view.slots = self.width, self.count, self.slots
+        view.width, view.count = self.width, self.count
+        view.slots, view.after, view.swept = self.slots, self.after, self.swept
         view.key_data, view.key_offsets = self.key_data, self.key_offsets
         view.head, view.link = self.head, self.link
         return view
@@ -147,27 +162,30 @@ class HashIndex(IndexView):
         """
         new = HashIndex(self.width)
         if self.count * KEPT_KEYS_MIN <= left:
-            new.count, new.slots = self.count, self.slots
+            new.count = self.count
+            new.slots, new.after, new.swept = self.slots, self.after, self.swept
             new.key_data, new.key_offsets = self.key_data, self.key_offsets
-            new.head, new.link = np.empty(len(self.head), np.int32), np.empty(capacity, np.int32)
+            new.head, new.link = empty(max(self.count, CAPACITY_MIN), np.int32), empty(capacity, np.int32)
             kernels_rows.relink_rows(self.head, self.link, moved, self.count, single, new.head, new.link)
             return new
         keys = max(min(self.count, left), CAPACITY_MIN)
         size = keys * self.width if self.width else int(self.key_offsets[self.count])
-        new.head = np.empty(keys, np.int32)
-        new.link = np.empty(capacity, np.int32)
-        new.key_data = np.empty(max(size, 1), np.uint8)
+        new.head = empty(keys, np.int32)
+        new.link = empty(capacity, np.int32)
+        new.key_data = empty(max(size, 1), np.uint8)
         if not self.width:
-            new.key_offsets = np.zeros(keys + 1, np.int64)
+            new.key_offsets = empty(keys + 1, np.int64)
+            new.key_offsets[0] = 0
         renumbered = np.empty(self.count, np.int32)
         new.count = kernels.compact_keys(
             self.head, self.link, moved, self.key_data, self.key_offsets, self.width, self.count, single,
             new.head, new.link, new.key_data, new.key_offsets, renumbered,
         )  # fmt: skip
-        if not self.width:
-            new.key_data = new.key_data[: max(int(new.key_offsets[new.count]), 1)].copy()
-        new.slots = np.zeros(max(int(new.count / LOAD_MAX) + 1, CAPACITY_MIN), np.uint64)
-        kernels.move_slots(self.slots, new.slots, renumbered)
+        homes = len(self.slots) >> 1
+        new.slots = new.after = _slots(max(int(new.count / LOAD_SWEPT) + 1, CAPACITY_MIN))
+        kernels.renumber_slots(self.slots, self.swept, homes, homes, new.slots, renumbered)
+        if self.swept:
+            kernels.renumber_slots(self.after, 0, self.swept, homes, new.slots, renumbered)
         return new
 
     def plan_keyed(self, entries: Entries, weights: Int64Array, died: Died) -> Positions | None:
@@ -194,8 +212,8 @@ class HashIndex(IndexView):
         self._reserve_keys(keys)
         entries = np.empty(keys.length, np.int32)
         self.count = kernels.intern_keys(
-            self.slots, self.key_data, self.key_offsets, self.width, self.count, self.head,
-            keys.data, keys.offsets, entries,
+            self.slots, self.after, self.swept, self.key_data, self.key_offsets, self.width, self.count,
+            self.head, keys.data, keys.offsets, entries,
         )  # fmt: skip
         return entries
 
@@ -207,7 +225,9 @@ class HashIndex(IndexView):
         if needed > ROWS_MAX:
             raise ProgramLimitExceeded(f"a table holds more than {ROWS_MAX} row versions")
         if needed > len(self.link):
-            self.head = self.head.copy()
+            head = empty(len(self.head), np.int32)
+            head[: self.count] = self.head[: self.count]
+            self.head = head
             self.link = grown(self.link, used, needed)
 
     def _reserve_keys(self, keys: Keys) -> None:
@@ -220,7 +240,30 @@ class HashIndex(IndexView):
             self.key_offsets = grown(self.key_offsets, self.count + 1, needed + 1)
             used = int(self.key_offsets[self.count])
             self.key_data = grown(self.key_data, used, used + len(keys.data))
-        if needed > len(self.slots) * LOAD_MAX:
-            slots = np.zeros(capacity_for(int(needed / LOAD_MAX) + 1, len(self.slots)), np.uint64)
-            kernels.move_slots(self.slots, slots, _AS_THEY_ARE)
-            self.slots = slots
+        self._reserve_slots(keys.length)
+
+    def _reserve_slots(self, coming: int) -> None:
+        """Makes room for so many more keys, moving slots along if they are on their way."""
+        if self.after is not self.slots:
+            self._sweep(max(SWEEP_KEY * coming, SWEEP_MIN))
+        homes, needed = len(self.slots) >> 1, self.count + coming
+        if needed <= homes * LOAD_SWEPT or (self.after is not self.slots and needed <= homes * LOAD_MAX):
+            return
+        if self.after is not self.slots:
+            self._sweep(homes)
+            self._reserve_slots(coming)
+            return
+        self.after = _slots(capacity_for(int(needed / LOAD_SWEPT) + 1, homes))
+        if homes < SWEEP_FROM or needed > homes * LOAD_MAX:
+            self._sweep(homes)
+
+    def _sweep(self, least: int) -> None:
+        """Moves at least so many slots on."""
+        self.swept = kernels.sweep_slots(self.slots, self.after, self.swept, least)
+        if self.swept >= len(self.slots) >> 1:
+            self.slots, self.swept = self.after, 0
+
+
+def _slots(homes: int) -> npt.NDArray[np.uint64]:
+    """Empty slots. Those behind the homes are for the keys that find the last ones taken."""
+    return zeros(2 * homes, np.uint64)

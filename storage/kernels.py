@@ -6,6 +6,10 @@ Keys lie as bytes: key i is `data[offsets[i]:offsets[i+1]]`, or with `width` > 0
 `tag * size >> 32` (Lemire, "Fast random integer generation in an interval", 2019), so a larger array
 keeps the order of the tags and growing is one sequential pass without hashing again. Collisions probe
 linearly and are settled by comparing the key bytes.
+
+An index's slot array has twice as many elements as homes. So probing never comes back to the beginning, and
+the pass can be made in parts (`sweep_slots`): keys whose home is below `swept` are in the larger array
+`after`, the others in `slots`. What is swept stays where it was, for readers that know an earlier `swept`.
 """
 
 # numba takes the types from the signatures.
@@ -22,6 +26,7 @@ _K2 = np.uint64(0xD6E8FEB86659FD93)
 _K3 = np.uint64(0xFF51AFD7ED558CCD)
 _K4 = np.uint64(0xC4CEB9FE1A85EC53)
 _32 = np.uint64(32)
+_LOWER = np.uint64(0xFFFFFFFF)
 _BLOCK = 128
 
 _BYTES = t.Array(t.uint8, 1, "C", readonly=True)
@@ -91,26 +96,50 @@ def _same(a, a_start, b, b_start, length):
     return True
 
 
+@nb.njit(nogil=True, inline="always")
+def _home(tag, size):
+    return np.int64((tag * np.uint64(size)) >> _32)
+
+
 @nb.njit(nogil=True)
-def _touch(slots, key_data, key_offsets, width, limit, data, offsets, begin, end, tags):
+def _touch(slots, size, after, swept, key_data, key_offsets, width, limit, data, offsets, begin, end, tags):
     """Tags of the keys `begin` to `end`, their slots and stored keys brought into the cache.
 
     Loads of a loop as short as these overlap in memory; those of the comparing loop do not, being too
     far apart. Finding keys among a million is four times as fast for it.
     """
-    size = np.uint64(slots.size)
     for i in range(begin, end):
         start = i * width if width > 0 else offsets[i]
         tags[i - begin] = _hash(data, start, start + width if width > 0 else offsets[i + 1]) >> _32
     seen = np.uint64(0)
     for i in range(end - begin):
-        seen += slots[(tags[i] * size) >> _32]
+        at = _home(tags[i], size)
+        seen += after[_home(tags[i], after.size >> 1)] if at < swept else slots[at]
     if limit > 0:
         for i in range(end - begin):
-            entry = np.int64(slots[(tags[i] * size) >> _32] & np.uint64(0xFFFFFFFF)) - 1
-            entry = min(max(entry, 0), limit - 1)
+            at = _home(tags[i], size)
+            slot = after[_home(tags[i], after.size >> 1)] if at < swept else slots[at]
+            entry = min(max(np.int64(slot & _LOWER) - 1, 0), limit - 1)
             seen += key_data[entry * width if width > 0 else key_offsets[entry]]
     tags[_BLOCK] = seen  # or the loads would be optimised away
+
+
+@nb.njit(nogil=True)
+def _probe(slots, at, tag, key_data, key_offsets, width, limit, data, start, length):
+    """The place, from `at` on, of the slot of a key (`data[start:start + length]`) or of the empty slot
+    that says there is none among the entries below `limit`."""
+    while True:
+        slot = slots[at]
+        if slot == 0:
+            return at
+        if slot >> _32 == tag:
+            entry = np.int64(slot & _LOWER) - 1
+            if entry < limit:
+                other = entry * width if width > 0 else key_offsets[entry]
+                stored = width if width > 0 else key_offsets[entry + 1] - other
+                if stored == length and _same(data, start, key_data, other, length):
+                    return at
+        at += 1
 
 
 @nb.njit([t.void(_BYTES, _INT64, t.int64, t.uint64[::1])], cache=True, nogil=True)
@@ -135,7 +164,7 @@ def group_keys(data, offsets, width, slots, ids, first):
     for i in range(ids.size):
         if i % _BLOCK == 0:
             stop = min(i + _BLOCK, ids.size)
-            _touch(slots, data, offsets, width, 0, data, offsets, i, stop, tags)
+            _touch(slots, slots.size, slots, 0, data, offsets, width, 0, data, offsets, i, stop, tags)
         start = i * width if width > 0 else offsets[i]
         end = start + width if width > 0 else offsets[i + 1]
         tag = tags[i % _BLOCK]
@@ -149,7 +178,7 @@ def group_keys(data, offsets, width, slots, ids, first):
                 groups += 1
                 break
             if slot >> _32 == tag:
-                group = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
+                group = np.int64(slot & _LOWER) - 1
                 row = first[group]
                 other = row * width if width > 0 else offsets[row]
                 length = width if width > 0 else offsets[row + 1] - other
@@ -176,107 +205,135 @@ def group_dense(values, low, numbers, ids, first):
     return groups
 
 
-@nb.njit([t.void(_SLOTS, _BYTES, _INT64, t.int64, t.int64, _BYTES, _INT64, _ENTRIES)], cache=True, nogil=True)
-def find_keys(slots, key_data, key_offsets, width, limit, data, offsets, out):
+@nb.njit(
+    [t.void(_SLOTS, _SLOTS, t.int64, _BYTES, _INT64, t.int64, t.int64, _BYTES, _INT64, _ENTRIES)],
+    cache=True,
+    nogil=True,
+)
+def find_keys(slots, after, swept, key_data, key_offsets, width, limit, data, offsets, out):
     """The entry of each probe key among the entries below `limit`, −1 when there is none."""
-    size = np.uint64(slots.size)
+    size = slots.size >> 1
     tags = np.empty(_BLOCK + 1, np.uint64)
     for i in range(out.size):
         if i % _BLOCK == 0:
             stop = min(i + _BLOCK, out.size)
-            _touch(slots, key_data, key_offsets, width, limit, data, offsets, i, stop, tags)
+            _touch(
+                slots, size, after, swept, key_data, key_offsets, width, limit, data, offsets, i, stop, tags
+            )
         start = i * width if width > 0 else offsets[i]
-        end = start + width if width > 0 else offsets[i + 1]
+        length = width if width > 0 else offsets[i + 1] - start
         tag = tags[i % _BLOCK]
-        at = np.int64((tag * size) >> _32)
-        found = -1
-        while True:
+        at = _home(tag, size)
+        if at < swept:
+            at = _home(tag, after.size >> 1)
+            at = _probe(after, at, tag, key_data, key_offsets, width, limit, data, start, length)
+            slot = after[at]
+        else:
+            at = _probe(slots, at, tag, key_data, key_offsets, width, limit, data, start, length)
             slot = slots[at]
-            if slot == 0:
-                break
-            if slot >> _32 == tag:
-                entry = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
-                if entry < limit:
-                    other = entry * width if width > 0 else key_offsets[entry]
-                    length = width if width > 0 else key_offsets[entry + 1] - other
-                    if length == end - start and _same(data, start, key_data, other, length):
-                        found = entry
-                        break
-            at += 1
-            if at == slots.size:
-                at = 0
-        out[i] = found
+        # An empty slot that a writer has filled in the meantime has an entry that is too new.
+        entry = np.int64(slot & _LOWER) - 1
+        out[i] = entry if entry < limit else -1
 
 
 @nb.njit(
-    [t.int64(_SLOTS, _BYTES_OUT, _INT64_OUT, t.int64, t.int64, _ENTRIES, _BYTES, _INT64, _ENTRIES)],
+    [
+        t.int64(
+            _SLOTS, _SLOTS, t.int64, _BYTES_OUT, _INT64_OUT, t.int64, t.int64, _ENTRIES, _BYTES, _INT64,
+            _ENTRIES,
+        )
+    ],
     cache=True,
     nogil=True,
-)
-def intern_keys(slots, key_data, key_offsets, width, count, head, data, offsets, out):
+)  # fmt: skip
+def intern_keys(slots, after, swept, key_data, key_offsets, width, count, head, data, offsets, out):
     """The entry of each key, made where missing (`head` −1); returns the new number of entries.
 
     All arrays must have room for every key being new.
     """
-    size = np.uint64(slots.size)
+    size = slots.size >> 1
     tags = np.empty(_BLOCK + 1, np.uint64)
     for i in range(out.size):
         if i % _BLOCK == 0:
             stop = min(i + _BLOCK, out.size)
-            _touch(slots, key_data, key_offsets, width, count, data, offsets, i, stop, tags)
+            _touch(
+                slots, size, after, swept, key_data, key_offsets, width, count, data, offsets, i, stop, tags
+            )
         start = i * width if width > 0 else offsets[i]
-        end = start + width if width > 0 else offsets[i + 1]
+        length = width if width > 0 else offsets[i + 1] - start
         tag = tags[i % _BLOCK]
-        at = np.int64((tag * size) >> _32)
-        while True:
+        made = tag << _32 | np.uint64(count + 1)
+        at = _home(tag, size)
+        swept_already = at < swept
+        if swept_already:
+            at = _home(tag, after.size >> 1)
+            at = _probe(after, at, tag, key_data, key_offsets, width, count, data, start, length)
+            slot = after[at]
+        else:
+            at = _probe(slots, at, tag, key_data, key_offsets, width, count, data, start, length)
             slot = slots[at]
-            if slot == 0:
-                target = count * width if width > 0 else key_offsets[count]
-                for j in range(end - start):
-                    key_data[target + j] = data[start + j]
-                if width == 0:
-                    key_offsets[count + 1] = target + end - start
-                head[count] = -1
-                slots[at] = tag << _32 | np.uint64(count + 1)
-                out[i] = count
-                count += 1
-                break
-            if slot >> _32 == tag:
-                entry = np.int64(slot & np.uint64(0xFFFFFFFF)) - 1
-                other = entry * width if width > 0 else key_offsets[entry]
-                length = width if width > 0 else key_offsets[entry + 1] - other
-                if length == end - start and _same(data, start, key_data, other, length):
-                    out[i] = entry
-                    break
-            at += 1
-            if at == slots.size:
-                at = 0
+        if slot != 0:
+            out[i] = np.int64(slot & _LOWER) - 1
+            continue
+        target = count * width if width > 0 else key_offsets[count]
+        for j in range(length):
+            key_data[target + j] = data[start + j]
+        if width == 0:
+            key_offsets[count + 1] = target + length
+        head[count] = -1
+        if swept_already:
+            after[at] = made
+        else:
+            slots[at] = made
+        out[i] = count
+        count += 1
     return count
 
 
-@nb.njit([t.void(_SLOTS, _SLOTS, _ENTRIES)], cache=True, nogil=True)
-def move_slots(old, new, renumbered):
-    """Enters the slots of `old` into the zeroed `new`.
+@nb.njit([t.int64(_SLOTS, _SLOTS, t.int64, t.int64)], cache=True, nogil=True)
+def sweep_slots(slots, after, start, least):
+    """Enters the slots from `start` on in the larger array `after`: at least so many, up to an empty one.
 
-    `renumbered`, unless empty, gives each entry its new number, −1 if it is gone.
+    Returns where it stopped: what lies there and behind has its home there or behind. That is the number of
+    homes, or more, when all is done.
     """
-    size = np.uint64(new.size)
-    for i in range(old.size):
-        slot = old[i]
+    homes = slots.size >> 1
+    size = after.size >> 1
+    i = start
+    while i < slots.size:
+        slot = slots[i]
         if slot == 0:
-            continue
+            if i >= homes or i >= start + least:
+                break
+        else:
+            at = _home(slot >> _32, size)
+            while after[at] != 0:
+                at += 1
+            after[at] = slot
+        i += 1
+    return i
+
+
+@nb.njit([t.void(_SLOTS, t.int64, t.int64, t.int64, _SLOTS, _ENTRIES)], cache=True, nogil=True)
+def renumber_slots(slots, start, bound, homes, new, renumbered):
+    """Enters slots in the zeroed `new` with new numbers of their entries.
+
+    Those from place `start` on, whose home in an array of `homes` is below `bound`. Entries that are −1 in
+    `renumbered`, or behind its end, are left out.
+    """
+    size = new.size >> 1
+    for i in range(start, slots.size):
+        slot = slots[i]
         tag = slot >> _32
-        if renumbered.size > 0:
-            entry = np.int64(renumbered[np.int64(slot & np.uint64(0xFFFFFFFF)) - 1])
-            if entry < 0:
-                continue
-            slot = tag << _32 | np.uint64(entry + 1)
-        at = np.int64((tag * size) >> _32)
+        if slot == 0 or _home(tag, homes) >= bound:
+            continue
+        entry = np.int64(slot & _LOWER) - 1
+        if entry >= renumbered.size or renumbered[entry] < 0:
+            continue
+        at = _home(tag, size)
         while new[at] != 0:
             at += 1
-            if at == new.size:
-                at = 0
-        new[at] = slot
+        new[at] = tag << _32 | np.uint64(renumbered[entry] + 1)
 
 
 @nb.njit(

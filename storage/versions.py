@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from . import kernels_rows
 from .arrowview import validity
-from .columns import CAPACITY_MIN, ColumnView, GrowingColumn, growing_column, grown
+from .columns import ColumnView, GrowingColumn, growing_column
 from .index import Entries, HashIndex, IndexView
 from .keycode import Keys, encode_keys, fixed_width
+from .reserve import CAPACITY_MIN, empty, grown
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import Type
 
@@ -268,11 +269,11 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         moved[positions] = np.arange(count, dtype=np.int32)
         new = GrowingRows(self.spec, base)
         new.columns = [column.compacted(positions, capacity) for column in self.columns]
-        new.died = np.empty(capacity, np.uint32)
+        new.died = empty(capacity, np.uint32)
         new.died[:count] = ALIVE
         new.died[moved[dead]] = 0
         if self.counts is not None:
-            new.counts = np.empty(capacity, np.int64)
+            new.counts = empty(capacity, np.int64)
             new.counts[:count] = self.counts[positions]
         new.limit, new.live, new.remembered = count, len(live), len(dead)
         new.clean = int(np.searchsorted(positions, self.clean))

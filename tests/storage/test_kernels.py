@@ -85,9 +85,10 @@ class PlainIndex:
 class Index:
     """The arrays the kernels work on, large enough for the test."""
 
-    def __init__(self, width: int, slots: int = 600, rows: int = 4000) -> None:
+    def __init__(self, width: int, homes: int = 600, rows: int = 4000) -> None:
         self.width = width
-        self.slots = np.zeros(slots, np.uint64)
+        self.slots = self.after = np.zeros(2 * homes, np.uint64)
+        self.swept = 0
         self.data = np.zeros(20_000, np.uint8)
         self.offsets = np.zeros(500, np.int64)
         self.head = np.full(500, -1, np.int32)
@@ -99,15 +100,18 @@ class Index:
         data, offsets = pack(keys)
         out = np.empty(len(keys), np.int32)
         self.count = kernels.intern_keys(
-            self.slots, self.data, self.offsets, self.width, self.count, self.head, data, offsets, out
-        )
+            self.slots, self.after, self.swept, self.data, self.offsets, self.width, self.count, self.head,
+            data, offsets, out,
+        )  # fmt: skip
         return out
 
     def find(self, keys: list[bytes], limit: int | None = None) -> list[int]:
         data, offsets = pack(keys)
         out = np.empty(len(keys), np.int32)
         bound = self.count if limit is None else limit
-        kernels.find_keys(self.slots, self.data, self.offsets, self.width, bound, data, offsets, out)
+        kernels.find_keys(
+            self.slots, self.after, self.swept, self.data, self.offsets, self.width, bound, data, offsets, out
+        )
         return out.tolist()
 
     def chain(self, entry: int) -> list[int]:
@@ -124,20 +128,48 @@ def distinct_keys(rng: random.Random, count: int, width: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("width", [0, 2, 9])
-def test_intern_find_and_move(width: int) -> None:
+@pytest.mark.parametrize("least", [1, 50, 10_000])
+def test_intern_and_find_while_slots_are_swept(width: int, least: int) -> None:
     rng = random.Random(width)
-    pool = distinct_keys(rng, 400, width)
+    pool = distinct_keys(rng, 480, width)
     index, plain = Index(width), PlainIndex()
-    for _ in range(5):
-        batch = [rng.choice(pool[:300]) for _ in range(200)]
+    earlier: list[tuple[int, int, list[int]]] = []
+
+    def check() -> None:
+        batch = [rng.choice(pool[:450]) for _ in range(100)]
         assert index.intern(batch).tolist() == [plain.intern(key) for key in batch]
-    expected = [plain.entries.get(key, -1) for key in pool]
-    assert index.find(pool) == expected
-    assert index.find(pool, 50) == [entry if entry < 50 else -1 for entry in expected]
-    larger = np.zeros(977, np.uint64)
-    kernels.move_slots(index.slots, larger, np.empty(0, np.int32))
-    index.slots = larger
-    assert index.find(pool) == expected
+        expected = [plain.entries.get(key, -1) for key in pool]
+        assert index.find(pool) == expected
+        assert index.find(pool, 50) == [entry if entry < 50 else -1 for entry in expected]
+        earlier.append((index.swept, index.count, expected))
+
+    check()
+    index.after = np.zeros(2 * 977, np.uint64)
+    while index.swept < 600:
+        index.swept = kernels.sweep_slots(index.slots, index.after, index.swept, least)
+        assert index.swept == 1200 or not index.slots[index.swept]
+        check()
+    # A reader of each moment still finds what there was.
+    last = index.swept, index.count
+    for index.swept, index.count, expected in earlier:
+        assert index.find(pool) == expected
+    index.swept, index.count = last
+    index.slots, index.swept = index.after, 0
+    assert index.find(pool) == [plain.entries.get(key, -1) for key in pool]
+
+
+def test_slots_behind_the_last_home_are_used() -> None:
+    """All keys at home in the last slot: they lie behind it, and move with it."""
+    keys = [key.to_bytes(8, "big") for key in range(200_000)]
+    last = [key for key in keys if (plain_hash(key) >> 32) * 600 >> 32 == 599][:300]
+    index, plain = Index(8), PlainIndex()
+    assert index.intern(last).tolist() == [plain.intern(key) for key in last]
+    assert np.flatnonzero(index.slots).tolist() == list(range(599, 599 + len(last)))
+    index.after = np.zeros(2 * 700, np.uint64)
+    index.swept = kernels.sweep_slots(index.slots, index.after, 0, 1)
+    while index.swept < 600:
+        index.swept = kernels.sweep_slots(index.slots, index.after, index.swept, 1)
+    assert index.find(last) == list(range(len(last)))
 
 
 def test_replace_latest_and_unchain() -> None:
@@ -239,7 +271,8 @@ def test_chains_are_counted_listed_and_pruned(seed: int) -> None:
 
 
 @pytest.mark.parametrize("width", [0, 9])
-def test_compact_keys(width: int) -> None:
+@pytest.mark.parametrize("swept", [0, 1])
+def test_compact_keys(width: int, swept: int) -> None:
     rng = random.Random(width)
     index, pool, entry_of = chained(rng, width)
     index.died[[r for r in range(300) if entry_of[r] in (0, 3)]] = 5  # keys that have no row left
@@ -252,7 +285,11 @@ def test_compact_keys(width: int) -> None:
         index.head, index.link, moved, index.data, index.offsets, width, index.count, False,
         new.head, new.link, new.data, new.offsets, renumbered,
     )  # fmt: skip
-    kernels.move_slots(index.slots, new.slots, renumbered)
+    if swept:
+        index.after = np.zeros(2 * 900, np.uint64)
+        index.swept = kernels.sweep_slots(index.slots, index.after, 0, 200)
+        kernels.renumber_slots(index.after, 0, index.swept, 600, new.slots, renumbered)
+    kernels.renumber_slots(index.slots, index.swept, 600, 600, new.slots, renumbered)
     before = index.find(pool)
     for entry, old in zip(new.find(pool), before, strict=True):
         rows = [int(moved[r]) for r in range(299, -1, -1) if entry_of[r] == old and moved[r] >= 0]
