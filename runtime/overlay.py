@@ -7,13 +7,13 @@ many came before it in the transaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..operators.zset import ZSet
+from ..operators.zset import ZSet, concat
 from ..planner.define_alter import column_origins
 from ..sql.entries import Table
 from ..storage.keycode import encode_keys
@@ -121,17 +121,18 @@ class TableOverlay:
 
     def content(self) -> ZSet:
         """All rows as the transaction sees them."""
+        return concat(self.table.schema, list(self.parts()))
+
+    def parts(self) -> Iterator[ZSet]:
+        """The same in parts, the transaction's own rows last."""
+        for theirs, _ in self.base.parts() if self.base is not None else ():
+            untouched = self._own.lookup(self._keys_of(theirs)) < 0
+            rows = theirs if untouched.all() else take_all(theirs, np.flatnonzero(untouched))
+            yield ZSet.inserts(self.table.schema, rows)
         own, _ = self._own.scan()
         live = ~_bools(own[self._deleted])
         mine = own[: self._deleted] if live.all() else take_all(own[: self._deleted], np.flatnonzero(live))
-        if self.base is None:
-            return ZSet.inserts(self.table.schema, mine)
-        theirs, _ = self.base.scan()
-        untouched = self._own.lookup(self._keys_of(theirs)) < 0
-        if not untouched.all():
-            theirs = take_all(theirs, np.flatnonzero(untouched))
-        rows = [pa.concat_arrays([a, b]) for a, b in zip(theirs, mine, strict=True)]
-        return ZSet.inserts(self.table.schema, rows)
+        yield ZSet.inserts(self.table.schema, mine)
 
     def touched(self) -> tuple[Columns, Columns, Columns]:
         """(keys touched, the snapshot's rows of them, the transaction's rows of them)."""

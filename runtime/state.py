@@ -5,7 +5,7 @@ Only that thread touches a `State`. Everyone else reads `Published`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,15 @@ class State:
             return ZSet(scan.schema_, tuple(columns), table.weights(positions))
         return scan.spread(*table.scan(scan.read))
 
+    def parts(self, scan: Scan, read: ReadContext) -> Iterator[ZSet]:
+        """What `content` gives, in parts; nothing may be written before the last."""
+        table = self.tables.get(scan.relation)
+        if table is None or isinstance(scan, KeyLookup) or scan.relation in self.stalled:
+            yield self.content(scan, read)
+            return
+        for part in table.parts(scan.read):
+            yield scan.spread(*part)
+
     def draw_row_ids(self, table: Table, count: int) -> int:
         """The first of `count` fresh row ids of `table`."""
         first = self.row_ids.get(table.id, 1)
@@ -132,6 +141,20 @@ class State:
                 else:
                     tables.pop(name, None)
         return Published(number, time_us, self.catalog, tables, dict(self.offsets), dict(self.stalled))
+
+
+@dataclass(frozen=True, slots=True)
+class StateInputs:
+    """The content of relations for a statement that runs within an epoch (`flow.PartedInputs`)."""
+
+    state: State
+    read: ReadContext
+
+    def __call__(self, scan: Scan) -> ZSet:
+        return self.state.content(scan, self.read)
+
+    def parts(self, scan: Scan) -> Iterator[ZSet]:
+        return self.state.parts(scan, self.read)
 
 
 def table_spec(table: Table | Source) -> TableSpec:

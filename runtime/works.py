@@ -29,6 +29,7 @@ from .job import Job
 from .jobs import needs_job
 from .overlay import TableOverlay, same_rows
 from .relations import ReadContext, check_connector, connector_columns
+from .state import StateInputs
 from .writes import Columns, RowChanges, evaluate_write, written_rows
 
 
@@ -60,9 +61,8 @@ class WriteWork(Work):
         table = current_table(epoch, self.write.table)
         read = self.read
         state = epoch.state
-        rows = written_rows(
-            self.write.node, lambda scan: state.content(scan, read), read.context, state.write_bytes_max
-        )
+        inputs = StateInputs(state, read)
+        rows = written_rows(self.write.node, inputs, read.context, state.write_bytes_max)
         changes = evaluate_write(
             self.write,
             rows,
@@ -171,7 +171,7 @@ def fill_table(epoch: Epoch, definition: Definition, read: ReadContext) -> int:
     table, query = definition.rows
     rows = written_rows(
         optimize(query.node, epoch.catalog),
-        lambda scan: epoch.state.content(scan, read),
+        StateInputs(epoch.state, read),
         read.context,
         epoch.state.write_bytes_max,
     )

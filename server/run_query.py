@@ -53,7 +53,7 @@ def run_select(
     refuse_stalled(node, reader)
 
     def answer() -> Result:
-        pieces = flow(node, reader, read.context)
+        pieces = flow(node, reader.of_plan(node), read.context)
         first, whole = begun(pieces)
         if whole:
             rows = first[0] if len(first) == 1 else concat(node.schema, first)

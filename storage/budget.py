@@ -14,6 +14,7 @@ import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -155,7 +156,9 @@ def keep_heap_small() -> None:
         option(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)
 
 
+@cache
 def _libc() -> ctypes.CDLL | None:
+    # Each makes a class of its own, which refers to itself.
     try:
         return ctypes.CDLL(None)
     except OSError:

@@ -164,6 +164,17 @@ def scan_incomplete(
     return [pa.concat_arrays(list(column)) for column in zip(*parts, strict=True)], np.concatenate(counts)
 
 
+def parts_of(
+    rows: VersionedRows, absent: Absent | None, columns: Sequence[int] | None
+) -> Iterator[tuple[list[pa.Array], Int64Array]]:
+    """All live rows and their weights in parts, those in memory first; nothing may be written meanwhile."""
+    yield from rows.parts(columns)
+    if absent is not None:
+        places = range(len(rows.spec.schema)) if columns is None else columns
+        for part in cold_parts(rows, absent.cold.batches()):
+            yield [part.columns[i] for i in places], part.weights
+
+
 def _length(keys: Sequence[pa.Array], length: int | None) -> int:
     if keys:
         return len(keys[0])

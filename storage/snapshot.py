@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from .absent import Absent
-from .coldview import ColdView, cold_parts, scan_incomplete
+from .coldview import ColdView, parts_of, scan_incomplete
 from .tablespec import Int64Array, Positions, TableSpec
 from .versions import FrozenRows
 
@@ -44,12 +44,9 @@ class TableSnapshot:
             return scan_incomplete(self._rows, self._absent, columns)
         return self._rows.scan(columns)
 
-    def parts(self) -> Iterator[tuple[list[pa.Array], Int64Array]]:
-        """What `scan` gives, in parts: of an incomplete table never all rows at once."""
-        yield self._rows.scan()
-        if self._absent is not None:
-            for rows in cold_parts(self._rows, self._absent.cold.batches()):
-                yield rows.columns, rows.weights
+    def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
+        """What `scan` gives, in parts: never all rows of a large table at once."""
+        return parts_of(self._rows, self._absent, columns)
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:
         """Position of the row with each key, −1 where there is none. See `StateTable.lookup`."""

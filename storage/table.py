@@ -6,7 +6,7 @@ How rows are versioned so that neither waits for the other is told in `versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from .apply import apply_delta
 from .change import Change
 from .changelog import Rows
 from .cold import ColdRows
-from .coldview import admit, scan_incomplete
+from .coldview import admit, parts_of, scan_incomplete
 from .errors import InternalError
 from .index import Entries
 from .keycode import encode_keys
@@ -128,6 +128,10 @@ class StateTable:
         if self._absent is not None:
             return scan_incomplete(self._rows, self._absent, columns)
         return self._rows.scan(columns)
+
+    def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
+        """What `scan` gives, in parts; nothing may be written before the last."""
+        return parts_of(self._rows, self._absent, columns)
 
     def snapshot(self) -> TableSnapshot:
         """The table as of the last committed epoch."""

@@ -12,7 +12,7 @@ walking past them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -31,6 +31,11 @@ from .types import Type
 ALIVE = kernels_rows.ALIVE
 NOW = ALIVE - 1
 """`as_of` of the writer: only rows that nothing has ended."""
+
+PART_BYTES = 8 << 20
+"""Bytes of rows that are read at a time where not all are wanted at once."""
+
+PART_ROWS_MIN, PART_ROWS_MAX = 1 << 15, 1 << 20
 
 
 ColumnT = TypeVar("ColumnT", bound=ColumnView)
@@ -111,6 +116,22 @@ class VersionedRows(Generic[ColumnT, IndexT]):
             return [column.array(0, self.limit) for column in chosen], weights
         positions = self.visible()
         return [column.take(positions, None) for column in chosen], self.weights(positions)
+
+    def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
+        """What `scan` gives, in parts of about PART_BYTES; at least one."""
+        chosen = range(len(self.columns)) if columns is None else columns
+        rows = self.limit if self.limit <= PART_ROWS_MIN else self._part_rows(chosen)
+        if self.limit <= rows:
+            yield self.scan(chosen)
+            return
+        for start in range(0, self.limit, rows):
+            alive = self.died[start : min(start + rows, self.limit)] > self.as_of
+            positions = start + np.flatnonzero(alive)
+            yield self.take(positions, chosen), self.weights(positions)
+
+    def _part_rows(self, columns: Sequence[int]) -> int:
+        row_bytes = sum(self.columns[i].bytes_of(self.limit) for i in columns) // max(self.limit, 1)
+        return min(max(PART_BYTES // max(row_bytes, 1), PART_ROWS_MIN), PART_ROWS_MAX)
 
     def visible(self) -> Positions:
         """Positions of all visible rows, ascending."""

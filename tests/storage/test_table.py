@@ -153,6 +153,7 @@ def check(source: StateTable | TableSnapshot, model: Model, rng: random.Random) 
     """Scan, len, lookup, take, weights and every index agree with the model."""
     spec = model.spec
     assert content(spec, source.scan()) == model.content()
+    assert sum((content(spec, part) for part in source.parts()), Counter()) == model.content()
     assert len(source) == len(model.rows)
     probes = [random_row(spec, rng) for _ in range(6)]
     columns = columns_of(spec, probes)
