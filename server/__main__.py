@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -37,18 +38,27 @@ def _parser() -> argparse.ArgumentParser:
     standby.set_defaults(run=_standby)
     drill = commands.add_parser("drill", help="kill primaries on this machine, and see what that costs")
     drill.add_argument("--kills", type=int, default=5, metavar="N", help="how often (5)")
+    drill.add_argument(
+        "--handovers", type=int, default=0, metavar="N", help="how often it is to hand over (0)"
+    )
+    drill.add_argument("--warmups", type=int, default=0, metavar="N", help="standbys from nothing (0)")
     drill.add_argument("--standbys", type=int, default=1, metavar="N", help="how many follow (1)")
     drill.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows loaded first (100000)")
     drill.add_argument("--writers", type=int, default=2, metavar="N", help="connections that write (2)")
+    _add_kafka(drill)
     drill.add_argument("--json", action="store_true", help="only the figures, as JSON")
     drill.set_defaults(run=_drill)
     demo = commands.add_parser("demo", help="show a live view over made-up data")
     demo.add_argument("--listen", default="", metavar="HOST:PORT", help="where psql finds it")
     demo.add_argument("--seconds", type=float, default=0.0, help="end after so long")
     demo.set_defaults(run=_demo)
-    check = commands.add_parser("check", help="verify a data directory that no server has open")
-    check.add_argument("data", metavar="DIR")
+    check = commands.add_parser(
+        "check", help="verify a data directory that no server has open, or a changelog on Kafka"
+    )
+    check.add_argument("data", metavar="DIR", nargs="?", default="")
     check.add_argument("--log", metavar="DIR", default="", help="the log, if it is not in DIR/log")
+    _add_kafka(check)
+    check.add_argument("--application", default="millpond", metavar="NAME", help="whose topics (millpond)")
     check.set_defaults(run=_check)
     bench = commands.add_parser("bench", help="measure this machine, and DuckDB beside")
     bench.add_argument("suite", choices=["core"])
@@ -57,6 +67,16 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--json", default="", metavar="FILE", help="write the figures there too")
     bench.set_defaults(run=_bench)
     return parser
+
+
+def _add_kafka(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kafka", default="", metavar="HOST:PORT", help="brokers that have the changelog")
+    parser.add_argument(
+        "--kafka-properties",
+        default=os.environ.get("MILLPOND_KAFKA_PROPERTIES", ""),
+        metavar="NAME=VALUE;…",
+        help="librdkafka's; better in MILLPOND_KAFKA_PROPERTIES",
+    )
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -72,9 +92,11 @@ def _standby(options: argparse.Namespace) -> int:
 
 
 def _drill(options: argparse.Namespace) -> int:
-    from .drill import drill
+    from .drill import Drill, drill
 
-    return drill(options.kills, max(options.standbys, 1), options.rows, options.writers, options.json)
+    counts = (options.kills, options.handovers, options.warmups, max(options.standbys, 1))
+    wanted = Drill(*counts, options.rows, options.writers, options.kafka, options.kafka_properties)
+    return drill(wanted, options.json)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -84,8 +106,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.kafka:
+        from .checking_kafka import check_application
+
+        return check_application(options.kafka, options.application, options.kafka_properties)
     from .checking import check_directory
 
+    if not options.data:
+        raise StartupError("check what? A data directory, or --kafka HOST:PORT --application NAME")
     return check_directory(options.data, options.log)
 
 

@@ -6,7 +6,7 @@ the log has them, sources read again included, and compared with its stored rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from ..storage.changelog import decode_meta
 from ..storage.check import check
 from ..storage.disk import REAL
 from ..storage.errors import SqlError
+from ..storage.log import LogEpoch
 from ..storage.log_reader import LogReader
 from ..storage.memory import MemoryStore
 from ..storage.mirror import Mirror
@@ -49,10 +50,7 @@ def check_directory(data: str, log: str = "") -> int:
     views = 0
     if not findings:
         contents = Contents.read(log_folder or folder / "log")
-        for view in contents.catalog.of(MaterializedView):
-            assert isinstance(view, MaterializedView)
-            views += 1
-            findings += check_view(view, contents)
+        views, findings = check_views(contents)
     for finding in findings:
         print(finding)
     if findings:
@@ -74,8 +72,13 @@ class Contents:
     @staticmethod
     def read(log: Path) -> Contents:
         """What the log alone says. The directory must have been checked."""
+        return Contents.of_epochs(LogReader(log, REAL).read(None))
+
+    @staticmethod
+    def of_epochs(epochs: Iterable[LogEpoch]) -> Contents:
+        """What a whole log comes to."""
         mirror = Mirror(MemoryStore(), b"")
-        for stretch in follow(LogReader(log, REAL).read(None), {}):
+        for stretch in follow(epochs, {}):
             mirror.apply(stretch)
         tables = {
             name: concat(
@@ -105,6 +108,12 @@ def _catalog(rows: ZSet | None) -> Catalog:
         return Catalog.initial(SYSTEM_RELATIONS)
     values = zip(*(column.to_pylist() for column in rows.columns), strict=True)
     return from_rows([CatalogRow(*row) for row in values], SYSTEM_RELATIONS)
+
+
+def check_views(contents: Contents) -> tuple[int, list[str]]:
+    """How many materialized views there are, and what is wrong with them."""
+    views = [view for view in contents.catalog.of(MaterializedView) if isinstance(view, MaterializedView)]
+    return len(views), [finding for view in views for finding in check_view(view, contents)]
 
 
 def check_view(view: MaterializedView, contents: Contents) -> Iterator[str]:

@@ -1,37 +1,38 @@
 """`millpond drill`: proves failover on this machine.
 
 Brings up a primary and standbys in a temporary directory, loads them, writes and reads without pause, kills
-the primary with SIGKILL again and again (and restarts it as a standby), and prints for each time how long no
-write was committed and no read was answered; at the end, what was lost and what is there twice.
+the primary with SIGKILL again and again (and restarts it as a standby), asks it to hand over, lets a new
+standby come up from nothing, and prints for each how long no write was committed and no read was answered,
+or how much slower writes were; at the end, what was lost and what is there twice. With `kafka` the changelog
+is in topics of an application of its own, which are deleted afterwards.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import random
+import secrets
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import takewhile
 from pathlib import Path
 
-from ..storage.errors import StartupError
-from .simple_client import QueryFailed, SimpleClient
+from .drill_nodes import START_S_MAX, Node, await_standbys, primary_of
+from .drill_traffic import Traffic, first_after, first_elsewhere, rate, running, widest
+from .place import properties_of
 
-HOST = "127.0.0.1"
-START_S_MAX = 120.0
-GAP_S_MAX = 60.0
 STEADY_S = 0.3
-"""Writes and reads go on undisturbed for so long before each kill, and up to twice as long."""
-ANSWER_S_MAX = 5.0
+"""Writes and reads go on undisturbed for so long before each event, and up to twice as long."""
+RATE_S = 5.0
+"""How long writes are counted before a new standby comes."""
 
 SCHEMA = (
     "CREATE TABLE entry (id bigint PRIMARY KEY, account int NOT NULL, amount int NOT NULL)",
@@ -41,196 +42,226 @@ SCHEMA = (
 )
 
 
-class Node:
-    """A server process on a port of its own."""
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """What is to be done."""
 
-    def __init__(self, folder: Path, name: str, options: list[str]) -> None:
-        self.name = name
-        self._folder, self._options = folder, options
-        self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            self.port: int = probe.getsockname()[1]
-
-    def start(self, kind: str) -> None:
-        command = [sys.executable, "-m", "millpond.server", kind, "--data", str(self._folder / self.name)]
-        command += [
-            "--log",
-            str(self._folder / "log"),
-            "--listen",
-            f"{HOST}:{self.port}",
-            "--name",
-            self.name,
-        ]
-        with (self._folder / f"{self.name}.stderr").open("ab") as errors:
-            self._process = subprocess.Popen(
-                [*command, *self._options], stdout=subprocess.DEVNULL, stderr=errors
-            )
-
-    def connect(self, timeout_s: float = ANSWER_S_MAX) -> SimpleClient:
-        return SimpleClient(HOST, self.port, timeout_s)
-
-    def await_ready(self) -> None:
-        """Raises StartupError when the server ends or does not answer."""
-        deadline = time.monotonic() + START_S_MAX
-        while time.monotonic() < deadline:
-            assert self._process is not None
-            if self._process.poll() is not None:
-                break
-            with contextlib.suppress(OSError, QueryFailed):
-                self.connect().close()
-                return
-            time.sleep(0.05)
-        raise StartupError((self._folder / f"{self.name}.stderr").read_text()[-2000:])
-
-    def kill(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+    kills: int = 5
+    handovers: int = 0
+    """Planned ones, alternately by SIGTERM and by ALTER SYSTEM FAILOVER."""
+    warmups: int = 0
+    """New standbys, each beginning with an empty directory."""
+    standbys: int = 1
+    rows: int = 100_000
+    writers: int = 2
+    kafka: str = ""
+    kafka_properties: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Gap:
-    """One kill: seconds without a committed write, and without an answered read."""
+    """Seconds without a committed write, and without an answered read."""
 
     write_s: float
     read_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Warmup:
+    """A new standby: seconds until it was up to date; writes a second before and meanwhile."""
+
+    took_s: float
+    before: float
+    meanwhile: float
+
+    @property
+    def slower_percent(self) -> float:
+        return 100 * (1 - self.meanwhile / self.before)
+
+
 @dataclass(slots=True)
-class Traffic:
-    """What the writers and the reader did."""
+class Outcome:
+    kills: list[Gap] = field(default_factory=list)
+    handovers: list[Gap] = field(default_factory=list)
+    warmups: list[Warmup] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    in_doubt: int = 0
 
-    acknowledged: dict[int, int] = field(default_factory=dict)
-    unknown: dict[int, int] = field(default_factory=dict)
-    """Sent, and the answer was lost: each may be there or not."""
-    written_at: list[float] = field(default_factory=list)
-    read_at: list[float] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-
-def on_any(nodes: list[Node], wanted: Callable[[SimpleClient], bool], stop: threading.Event) -> SimpleClient:
-    """Tries one node after the other, as a client with several hosts does."""
-    while not stop.is_set():
-        for node in nodes:
-            with contextlib.suppress(OSError, QueryFailed):
-                client = node.connect()
-                if wanted(client):
-                    return client
-                client.close()
-        time.sleep(0.005)
-    raise ConnectionAbortedError
+    def figures(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for name, gaps in (("", self.kills), ("handover_", self.handovers)):
+            for kind, values in (("write", [g.write_s for g in gaps]), ("read", [g.read_s for g in gaps])):
+                for part in (50, 99):
+                    if values:
+                        found[f"{name}{kind}_gap_p{part}_ms"] = round(share(values, part / 100) * 1000)
+        if self.warmups:
+            found["warmup_slower_percent"] = round(share([w.slower_percent for w in self.warmups], 0.5), 1)
+        counts = {"kills": len(self.kills), "handovers": len(self.handovers), "warmups": len(self.warmups)}
+        counts |= {"acknowledged": self.acknowledged, "in_doubt": self.in_doubt}
+        return {**counts, **found, "cores": os.cpu_count(), "wrong": self.wrong}
 
 
-def is_primary(client: SimpleClient) -> bool:
-    return client.parameters.get("in_hot_standby") == "off"
+def drill(wanted: Drill, as_json: bool) -> int:
+    """Runs the drill; 0 when nothing was lost. Raises StartupError when servers do not start.
+
+    SIGINT ends it after the event at hand: what was done until then is verified and summed up.
+    """
+    enough = threading.Event()
+    _ = signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
+    _ = signal.signal(signal.SIGINT, lambda _number, _frame: enough.set())
+    with tempfile.TemporaryDirectory(prefix="millpond-drill-") as name, _log(wanted, Path(name)) as log:
+        nodes = [Node(Path(name), f"node{number}", log) for number in range(wanted.standbys + 1)]
+        try:
+            outcome = _run(nodes, wanted, enough, _silent if as_json else _say)
+        finally:
+            for node in nodes:
+                node.kill()
+    if as_json:
+        print(json.dumps(outcome.figures()))
+    else:
+        _summarise(outcome)
+    return 1 if outcome.wrong else 0
 
 
-def keep_writing(nodes: list[Node], traffic: Traffic, first_id: int) -> None:
-    """One row a transaction, each under an id of its own."""
-    number = first_id
-    with contextlib.suppress(ConnectionAbortedError):
-        while not traffic.stop.is_set():
-            client = on_any(nodes, is_primary, traffic.stop)
-            with contextlib.suppress(OSError, QueryFailed):
-                while not traffic.stop.is_set():
-                    number += 1
-                    amount = number % 1000
-                    traffic.unknown[number] = amount
-                    client.query(f"INSERT INTO entry VALUES ({number}, {number % 97}, {amount})")
-                    traffic.acknowledged[number] = traffic.unknown.pop(number)
-                    traffic.written_at.append(time.monotonic())
-            client.close()
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
-def keep_reading(nodes: list[Node], traffic: Traffic) -> None:
-    """A client that takes any node, reading a view of one row."""
-    with contextlib.suppress(ConnectionAbortedError):
-        while not traffic.stop.is_set():
-            client = on_any(nodes, lambda _: True, traffic.stop)
-            with contextlib.suppress(OSError, QueryFailed):
-                while not traffic.stop.is_set():
-                    client.query("SELECT n, amount FROM total")
-                    traffic.read_at.append(time.monotonic())
-                    time.sleep(0.001)
-            client.close()
+def _silent(_text: str) -> None:
+    pass
 
 
 @contextlib.contextmanager
-def running(nodes: list[Node], writers: int) -> Generator[Traffic]:
-    """Traffic in threads."""
-    traffic = Traffic()
-    threads = [threading.Thread(target=keep_reading, args=(nodes, traffic), daemon=True)]
-    for number in range(writers):
-        arguments = (nodes, traffic, (number + 1) << 40)
-        threads.append(threading.Thread(target=keep_writing, args=arguments, daemon=True))
-    for thread in threads:
-        thread.start()
+def _log(wanted: Drill, folder: Path) -> Generator[list[str]]:
+    """The options of every server that say where the log is; topics go afterwards."""
+    if not wanted.kafka:
+        yield ["--log", str(folder / "log")]
+        return
+    # The client is loaded by those who use it.
+    from ..storage.log_kafka_client import KafkaTopics, TopicAdmin
+
+    application = f"drill-{secrets.token_hex(4)}"
+    if wanted.kafka_properties:
+        # Secrets may be in it: not for the list of processes.
+        os.environ["MILLPOND_KAFKA_PROPERTIES"] = wanted.kafka_properties
+    admin = TopicAdmin(KafkaTopics(wanted.kafka, application, properties_of(wanted.kafka_properties)))
     try:
-        yield traffic
+        yield ["--kafka", wanted.kafka, "--application", application]
     finally:
-        traffic.stop.set()
-        for thread in threads:
-            thread.join(ANSWER_S_MAX * 2)
+        with contextlib.suppress(OSError):
+            admin.delete(admin.existing(), wait=True)
 
 
-def first_after(moments: list[float], moment: float) -> float:
-    """Waits for the first of `moments` after `moment`. Raises TimeoutError."""
-    while not moments or moments[-1] <= moment:
-        if time.monotonic() > moment + GAP_S_MAX:
-            raise TimeoutError("no node took over")
-        time.sleep(0.001)
-    at = len(moments) - 1
-    while at > 0 and moments[at - 1] > moment:
-        at -= 1
-    return moments[at]
+def _run(nodes: list[Node], wanted: Drill, enough: threading.Event, say: Callable[[str], None]) -> Outcome:
+    _load(nodes, wanted.rows)
+    standbys = len(nodes) - 1
+    say(
+        f"primary and {standbys} standby(s), {wanted.rows} rows, two views over them; "
+        f"{wanted.writers} writer(s)"
+    )
+    outcome = Outcome()
+    with running(nodes, wanted.writers) as traffic:
+        for number in until(enough, wanted.kills):
+            outcome.kills.append(kill_once(nodes, traffic))
+            say(f"kill {number + 1:3}: {_told(outcome.kills[-1])}")
+        for number in until(enough, wanted.handovers):
+            gap = hand_over_once(nodes, traffic, by_signal=number % 2 == 0)
+            outcome.handovers.append(gap)
+            say(f"{'FAILOVER' if number % 2 else 'SIGTERM'} {number + 1:3}: {_told(gap)}")
+        for number in until(enough, wanted.warmups):
+            warmup = warm_up_once(nodes, traffic)
+            outcome.warmups.append(warmup)
+            say(
+                f"new standby {number + 1}: up to date after {warmup.took_s:.1f} s; writes/s before "
+                f"{warmup.before:.0f}, meanwhile {warmup.meanwhile:.0f}, {warmup.slower_percent:.1f} % fewer"
+            )
+        time.sleep(STEADY_S)
+    outcome.wrong = verify(nodes, traffic, wanted.rows)
+    outcome.acknowledged, outcome.in_doubt = len(traffic.acknowledged), len(traffic.unknown)
+    return outcome
 
 
-def widest(moments: list[float], start: float, end: float) -> float:
-    """The longest time between two of `moments` around [start, end]."""
-    near = [m for m in moments if start - 1 <= m <= end + 0.2]
-    return max((b - a for a, b in pairwise(near) if b >= start), default=0.0)
+def until(enough: threading.Event, count: int) -> Iterator[int]:
+    """0 up to `count`, or until it is enough."""
+    return takewhile(lambda _: not enough.is_set(), range(count))
 
 
-def primary_of(nodes: list[Node]) -> Node:
-    """The node that takes writes. Raises TimeoutError."""
-    deadline = time.monotonic() + GAP_S_MAX
-    while time.monotonic() < deadline:
-        for node in nodes:
-            with contextlib.suppress(OSError, QueryFailed):
-                client = node.connect()
-                found = is_primary(client)
-                client.close()
-                if found:
-                    return node
-    raise TimeoutError("there is no primary")
-
-
-def await_standbys(primary: Node, count: int) -> None:
-    """Until so many standbys say that they are up to date."""
-    client = primary.connect()
-    deadline = time.monotonic() + START_S_MAX
-    query = "SELECT count(*) FROM millpond.replicas WHERE role = 'standby' AND lag_ms < 1000"
-    while client.query(query) != [(str(count),)]:
-        if time.monotonic() > deadline:
-            raise TimeoutError("a standby does not get up to date")
-        time.sleep(0.05)
+def _load(nodes: list[Node], rows: int) -> None:
+    nodes[0].start("serve")
+    nodes[0].await_ready()
+    client = nodes[0].connect(START_S_MAX)
+    for statement in SCHEMA:
+        _ = client.query(statement)
+    _ = client.query(f"INSERT INTO entry SELECT i, i % 97, i % 1000 FROM generate_series(1, {rows}) i")
     client.close()
+    for node in nodes[1:]:
+        node.start("standby")
+    for node in nodes[1:]:
+        node.await_ready()
+
+
+def _steady(nodes: list[Node]) -> Node:
+    """Waits until all standbys follow and writes have gone on for a while; the primary."""
+    primary = primary_of(nodes)
+    await_standbys(primary, len(nodes) - 1)
+    time.sleep(random.uniform(STEADY_S, 2 * STEADY_S))
+    return primary
 
 
 def kill_once(nodes: list[Node], traffic: Traffic) -> Gap:
     """Kills the primary, measures, and brings it back as a standby."""
-    primary = primary_of(nodes)
-    await_standbys(primary, len(nodes) - 1)
-    time.sleep(random.uniform(STEADY_S, 2 * STEADY_S))
+    primary = _steady(nodes)
     primary.kill()
     killed = time.monotonic()
-    written = first_after(traffic.written_at, killed)
-    read = first_after(traffic.read_at, written)
-    gap = Gap(written - killed, widest(traffic.read_at, killed, read))
+    written = first_elsewhere(traffic.written, killed, primary)
+    read = first_after(traffic.read, written)
+    gap = Gap(written - killed, widest(traffic.read, killed, read))
     primary.start("standby")
     primary.await_ready()
     return gap
+
+
+def hand_over_once(nodes: list[Node], traffic: Traffic, by_signal: bool) -> Gap:
+    """Stops the primary as planned, measures, and sees it come back as a standby.
+
+    The gap is the longest time without an acknowledged write around the hand-over: the old primary takes
+    some while it is being told.
+    """
+    primary = _steady(nodes)
+    started = time.monotonic()
+    if by_signal:
+        primary.send(signal.SIGTERM)
+    else:
+        client = primary.connect()
+        _ = client.query("ALTER SYSTEM FAILOVER")
+        client.close()
+    written = first_elsewhere(traffic.written, started, primary)
+    read = first_after(traffic.read, written)
+    gap = Gap(widest(traffic.written, started, written), widest(traffic.read, started, read))
+    if by_signal:
+        primary.await_end()
+        primary.start("standby")
+    primary.await_ready()
+    return gap
+
+
+def warm_up_once(nodes: list[Node], traffic: Traffic) -> Warmup:
+    """Takes a standby and its directory away, and starts it anew: what that costs those who write."""
+    primary = _steady(nodes)
+    standby = next(node for node in nodes if node is not primary)
+    standby.kill()
+    standby.forget()
+    time.sleep(STEADY_S)
+    before = time.monotonic()
+    time.sleep(RATE_S)
+    started = time.monotonic()
+    standby.start("standby")
+    standby.await_ready()
+    await_standbys(primary, len(nodes) - 1)
+    ready = time.monotonic()
+    rates = rate(traffic.written, before, started), rate(traffic.written, started, ready)
+    return Warmup(ready - started, *rates)
 
 
 def verify(nodes: list[Node], traffic: Traffic, loaded: int) -> list[str]:
@@ -254,64 +285,20 @@ def verify(nodes: list[Node], traffic: Traffic, loaded: int) -> list[str]:
     return wrong
 
 
-def drill(kills: int, standbys: int, rows: int, writers: int, as_json: bool) -> int:
-    """Runs the drill; 0 when nothing was lost."""
-    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))
-    with tempfile.TemporaryDirectory(prefix="millpond-drill-") as folder:
-        options = ["--log-level", "warning"]
-        nodes = [Node(Path(folder), f"node{number}", options) for number in range(standbys + 1)]
-        try:
-            return _drill(nodes, kills, rows, writers, as_json)
-        finally:
-            for node in nodes:
-                node.kill()
+def _summarise(outcome: Outcome) -> None:
+    for name, gaps in (("kills", outcome.kills), ("hand-overs", outcome.handovers)):
+        for kind, values in (("write", [g.write_s for g in gaps]), ("read", [g.read_s for g in gaps])):
+            if values:
+                shares = ", ".join(f"p{p} {share(values, p / 100) * 1000:.0f} ms" for p in (50, 99))
+                print(f"{name}: {kind} gap {shares}, longest {max(values) * 1000:.0f} ms")
+    print(f"{outcome.acknowledged} acknowledged writes, {outcome.in_doubt} cut off without an answer")
+    print("lost or there twice: " + ("; ".join(outcome.wrong) or "nothing"))
 
 
-def _drill(nodes: list[Node], kills: int, rows: int, writers: int, as_json: bool) -> int:
-    say = (lambda text: None) if as_json else (lambda text: print(text, flush=True))
-    nodes[0].start("serve")
-    nodes[0].await_ready()
-    client = nodes[0].connect(START_S_MAX)
-    for statement in SCHEMA:
-        client.query(statement)
-    client.query(f"INSERT INTO entry SELECT i, i % 97, i % 1000 FROM generate_series(1, {rows}) i")
-    client.close()
-    for node in nodes[1:]:
-        node.start("standby")
-    for node in nodes[1:]:
-        node.await_ready()
-    say(f"primary and {len(nodes) - 1} standby(s), {rows} rows, two views over them; {writers} writer(s)")
-    gaps: list[Gap] = []
-    with running(nodes, writers) as traffic:
-        for number in range(kills):
-            gaps.append(kill_once(nodes, traffic))
-            last = gaps[-1]
-            write_ms, read_ms = last.write_s * 1000, last.read_s * 1000
-            say(f"kill {number + 1:3}: no write for {write_ms:5.0f} ms, no read for {read_ms:5.0f} ms")
-        time.sleep(STEADY_S)
-    wrong = verify(nodes, traffic, rows)
-    figures = {
-        "kills": kills,
-        "write_gap_p50_ms": round(share(gaps, 0.5, lambda g: g.write_s)),
-        "write_gap_p99_ms": round(share(gaps, 0.99, lambda g: g.write_s)),
-        "read_gap_p50_ms": round(share(gaps, 0.5, lambda g: g.read_s)),
-        "read_gap_p99_ms": round(share(gaps, 0.99, lambda g: g.read_s)),
-        "acknowledged": len(traffic.acknowledged),
-        "in_doubt": len(traffic.unknown),
-        "cores": os.cpu_count(),
-        "wrong": wrong,
-    }
-    if as_json:
-        print(json.dumps(figures))
-        return 1 if wrong else 0
-    say(f"write gap p50 {figures['write_gap_p50_ms']} ms, p99 {figures['write_gap_p99_ms']} ms")
-    say(f"read gap  p50 {figures['read_gap_p50_ms']} ms, p99 {figures['read_gap_p99_ms']} ms")
-    say(f"{len(traffic.acknowledged)} acknowledged writes, {len(traffic.unknown)} cut off without an answer")
-    say("lost or there twice: " + ("; ".join(wrong) or "nothing"))
-    return 1 if wrong else 0
+def _told(gap: Gap) -> str:
+    return f"no write for {gap.write_s * 1000:5.0f} ms, no read for {gap.read_s * 1000:5.0f} ms"
 
 
-def share(gaps: list[Gap], part: float, of: Callable[[Gap], float]) -> float:
-    """The value in ms that `part` of the kills stayed within."""
-    values = sorted(of(gap) * 1000 for gap in gaps) or [0.0]
-    return values[min(len(values) - 1, int(part * len(values)))]
+def share(values: Sequence[float], part: float) -> float:
+    """The value that `part` of them stay within, by nearest rank."""
+    return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]

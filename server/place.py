@@ -39,12 +39,12 @@ def _on_kafka(config: Config, lease_s: float) -> Place:
     from ..storage.log_kafka_client import KafkaTopics
     from ..storage.log_kafka_place import KafkaPlace
 
-    topics = KafkaTopics(config.kafka, config.application, _properties(config.kafka_properties))
+    topics = KafkaTopics(config.kafka, config.application, properties_of(config.kafka_properties))
     place = KafkaPlace(topics)
     return Place(place, place.presence, lambda: place.candidate(lease_s), place.close)
 
 
-def _properties(text: str) -> tuple[tuple[str, str], ...]:
+def properties_of(text: str) -> tuple[tuple[str, str], ...]:
     """Raises StartupError for what is not name=value."""
     found: list[tuple[str, str]] = []
     for part in filter(None, (part.strip() for part in text.split(";"))):

@@ -11,6 +11,7 @@ never used again for another store.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import time
@@ -244,8 +245,10 @@ class TopicAdmin:
                 raise BrokerAway(f"kafka at {self._topics.bootstrap} does not answer") from None
         return found
 
-    def delete(self, names: Iterable[str]) -> None:
-        """Asks for it and does not wait."""
+    def delete(self, names: Iterable[str], wait: bool = False) -> None:
+        """Asks for it; with `wait` until it is done or refused, or nobody answers."""
         wanted = list(names)
-        if wanted:
-            _ = self._admin.delete_topics(wanted)
+        asked = self._admin.delete_topics(wanted) if wanted else {}
+        for future in asked.values() if wait else ():
+            with contextlib.suppress(KafkaException, TimeoutError):
+                _ = future.result(ANSWER_S)

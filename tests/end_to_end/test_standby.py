@@ -266,7 +266,8 @@ def _is(truth: bool) -> None:
 
 
 def test_a_drill_loses_nothing() -> None:
-    command = [sys.executable, "-m", "millpond.server", "drill", "--kills", "1", "--rows", "1000", "--json"]
+    wanted = ("--kills", "1", "--handovers", "2", "--warmups", "1", "--rows", "1000", "--json")
+    command = [sys.executable, "-m", "millpond.server", "drill", *wanted]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     figures = json.loads(done.stdout)
     assert done.returncode == 0 and figures["wrong"] == [] and figures["acknowledged"] > 0, done.stderr
