@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any
 from ..operators.dataflow import ViewFailure
 from ..planner.define import Definition
 from ..sql.entries import Sink, Source, Table
-from ..storage.errors import AdminShutdown, InternalError, SqlError, StatementTooComplex
+from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .epoch import Epoch
@@ -30,6 +30,8 @@ from .jobs import Jobs
 from .measures import EpochMeasures
 from .published import Published
 from .relations import has_connector, open_reader
+from .row_writes import Answer, HalfWritten
+from .running import run_works
 from .sink import SinkRunner, open_writer, outbox_name
 from .sinks import trim_sink
 from .source import ReadAhead, SourceReader, log_stall
@@ -199,6 +201,9 @@ class Engine:
                 self._refuse(works, error)
                 self.on_fenced()
                 return
+            except HalfWritten as failure:
+                self._refuse(works, failure.cause)
+                return
             except SqlError as error:
                 self._refuse(works, error)
                 return
@@ -224,7 +229,7 @@ class Engine:
             return
         started = time.monotonic()
         epoch = Epoch(self.state, self._now(), self.jobs)
-        answers: list[tuple[Work, Any, SqlError | None]] = []
+        answers: list[Answer] = []
         delivered: list[ReadAhead] = []
         solo = any(work.solo for work in works)
         try:
@@ -232,8 +237,7 @@ class Engine:
             if self.jobs.due(len(works), solo):
                 self.jobs.feed(epoch)
                 self._join(works)
-            for work in works:
-                answers.append(self._run_one(work, epoch))
+            answers += run_works(works, epoch)
             if not solo:
                 delivered = self._deliver(epoch)
             epoch.step()
@@ -266,22 +270,6 @@ class Engine:
                 came = works[known:]
                 works[known:] = [work for work in came if work.future.set_running_or_notify_cancel()]
 
-    def _run_one(self, work: Work, epoch: Epoch) -> tuple[Work, Any, SqlError | None]:
-        """Runs one work. A solo work that fails may have changed things: the epoch is then undone."""
-        try:
-            return work, work.run(epoch), None
-        except ViewFailure:
-            raise
-        except SqlError as error:
-            if work.solo:
-                raise
-            return work, None, error
-        except RecursionError:
-            too_deep = StatementTooComplex("stack depth limit exceeded")
-            if work.solo:
-                raise too_deep from None
-            return work, None, too_deep
-
     def _deliver(self, epoch: Epoch) -> list[ReadAhead]:
         """Takes the next batches of all sources, up to the epoch's bound of rows."""
         taken: list[ReadAhead] = []
@@ -308,7 +296,7 @@ class Engine:
             if outbox_name(sink.sink) in epoch.touched:
                 sink.wake()
 
-    def _answer(self, answers: list[tuple[Work, Any, SqlError | None]], epoch: Epoch) -> None:
+    def _answer(self, answers: Sequence[Answer], epoch: Epoch) -> None:
         for definition in epoch.definitions:
             self._follow_definition(definition)
         for work, result, error in answers:

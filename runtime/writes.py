@@ -57,6 +57,8 @@ class RowChanges:
     inserted: Columns
     affected: int
     returning: Columns | None = None
+    origins: Positions | None = None
+    """The row of the write's node that each affected row is of; None: they are the same rows, in order."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class _Batch:
     result: Columns
     """The rows as RETURNING's expressions expect them."""
     affected: int
+    origins: Positions | None = None
 
 
 def written_rows(node: Node, inputs: Callable[[Scan], ZSet], context: EpochContext, bytes_max: int) -> ZSet:
@@ -115,7 +118,7 @@ def evaluate_write(
     returning = None
     if write.returning is not None:
         returning = _evaluate_all(write.returning, batch.result, context)
-    return RowChanges(write.table, batch.removed, batch.inserted, batch.affected, returning)
+    return RowChanges(write.table, batch.removed, batch.inserted, batch.affected, returning, batch.origins)
 
 
 def _expand(rows: ZSet) -> Columns:
@@ -233,10 +236,11 @@ def _insert_on_conflict(
     if not len(columns[0]):
         return _Batch(_none(columns), columns, columns, 0)
     if action.update is None:
-        kept = take_all(columns, rows_without_conflict(table, columns, access, action.arbiter))
+        free = rows_without_conflict(table, columns, access, action.arbiter)
+        kept = take_all(columns, free)
         _refuse_existing_keys(table, kept, access)
         _refuse_duplicates(table, kept, access, replaced=None)
-        return _Batch(_none(kept), kept, kept, len(kept[0]))
+        return _Batch(_none(kept), kept, kept, len(kept[0]), free)
     assert action.arbiter is not None
     existing = existing_rows(table, columns, access, action.arbiter)
     if not first_of_each(table, columns, action.arbiter).all():
@@ -267,11 +271,12 @@ def _upsert(
         both = old + take_all(columns, clashing)
     updated = _evaluate_all(action.update, both, context) if len(clashing) else _none(columns)
     check_rows(write.table, updated, context)
-    fresh = take_all(columns, np.flatnonzero(existing < 0))
+    new = np.flatnonzero(existing < 0)
+    fresh = take_all(columns, new)
     inserted = [pa.concat_arrays([a, b]) for a, b in zip(fresh, updated, strict=True)]
     _refuse_moved_keys(write.table, old, inserted, access)
     _refuse_duplicates(write.table, inserted, access, replaced=existing[clashing])
-    return _Batch(old, inserted, inserted, len(inserted[0]))
+    return _Batch(old, inserted, inserted, len(inserted[0]), np.concatenate([new, clashing]))
 
 
 def _update(write: TableWrite, columns: Columns, access: TableAccess, context: EpochContext) -> _Batch:

@@ -16,17 +16,19 @@ from ..operators.expr import Cast, ColumnRef, Expr, Literal, Parameter
 from ..operators.node import Node, walk
 from ..operators.project import Project
 from ..operators.scan import Scan
-from ..planner.dml import TableWrite, substitute_write, translate_write
+from ..planner.dml import TableWrite, WriteKind, substitute_write, translate_write
 from ..planner.key_lookup import KeyLookup
 from ..planner.optimize import optimize
 from ..planner.rewriting import substitute_node
+from ..planner.row_template import RowTemplate, row_template
 from ..planner.translate import Query, translate_query
+from ..runtime.works import WriteOutcome
 from ..sql import statements as st
 from ..sql.catalog import Catalog
 from ..sql.parameters import ParameterTypes
 from ..storage.textform import TextSettings
 from ..storage.types import TEXT, Type
-from .backend import ResultColumn
+from .backend import Result, ResultColumn
 from .cost import may_last
 
 
@@ -68,9 +70,21 @@ class WritePlan:
     columns: tuple[ResultColumn, ...] | None
     parameter_types: tuple[Type, ...]
     reads_views: bool
+    template: RowTemplate | None
+    """How single rows with parameters are written, many statements at once."""
 
     def bound(self, values: Sequence[pa.Array]) -> TableWrite:
         return substitute_write(self.write, literals(self.parameter_types, values)) if values else self.write
+
+    def result(self, outcome: WriteOutcome) -> Result:
+        """The answer: the command tag, and RETURNING's rows."""
+        kind = self.write.kind
+        prefix = "INSERT 0" if kind is WriteKind.INSERT else kind.name
+        tag = f"{prefix} {outcome.affected}"
+        if self.columns is None:
+            return Result(tag)
+        rows = outcome.returning or []
+        return Result(tag, self.columns, iter([rows] if rows and len(rows[0]) else []))
 
 
 def literals(types: Sequence[Type], values: Sequence[pa.Array]) -> dict[int, Literal]:
@@ -119,7 +133,8 @@ def plan_write(
         )
     tables = {entry.id for entry in catalog if type(entry).__name__ == "Table"}
     reads_views = any(isinstance(n, Scan) and n.relation not in tables for n in walk(write.node))
-    return WritePlan(write, columns, parameters.types(), reads_views)
+    types = parameters.types()
+    return WritePlan(write, columns, types, reads_views, row_template(write) if types else None)
 
 
 def result_columns(query: Query) -> tuple[ResultColumn, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import lru_cache
 from typing import overload
 
 import pyarrow as pa
@@ -128,17 +129,25 @@ def spread_formats(formats: Sequence[int], count: int, what: str) -> Sequence[in
     raise ProtocolViolation(text)
 
 
+Value = pa.Array | int | float | str | None
+Decoder = Callable[[bytes, TextSettings], Value]
+"""Of a parameter's bytes, which are not NULL."""
+
+
 class BoundValues(Sequence[pa.Array]):
     """The values of a portal's parameters: arrays of length 1, of simple values made when asked for."""
 
-    __slots__ = ("_types", "_values")
+    __slots__ = ("_types", "nbytes", "simple")
 
-    def __init__(self, types: Sequence[Type], values: list[pa.Array | int | str]) -> None:
+    def __init__(self, types: Sequence[Type], values: list[Value], nbytes: int) -> None:
+        """`nbytes` is the size of what the client sent."""
         self._types = types
-        self._values = values
+        self.simple = values
+        """Integers always, and whatever else is as simple, as themselves; None for NULL."""
+        self.nbytes = nbytes
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.simple)
 
     @overload
     def __getitem__(self, index: int) -> pa.Array: ...
@@ -147,14 +156,12 @@ class BoundValues(Sequence[pa.Array]):
     def __getitem__(self, index: int | slice) -> pa.Array | Sequence[pa.Array]:
         if isinstance(index, slice):
             return [*self][index]
-        value = self._values[index]
-        if isinstance(value, int | str):
-            value = self._values[index] = one_value(value, self._types[index].arrow)
-        return value
+        value = self.simple[index]
+        return value if isinstance(value, pa.Array) else one_value(value, self._types[index].arrow)
 
     def integer(self, index: int) -> int | None:
         """A value that is known as an integer, or None."""
-        value = self._values[index]
+        value = self.simple[index]
         return value if isinstance(value, int) else None
 
 
@@ -174,45 +181,97 @@ def bind_values(
         )
     if not values:
         return ()
-    codes = spread_formats(formats, len(values), "parameter")
-    bound = [
-        _bind_value(type_, code, raw, settings, number)
-        for number, (type_, code, raw) in enumerate(zip(types, codes, values, strict=True), 1)
-    ]
-    return BoundValues(types, bound)
+    codes = formats if len(formats) == len(values) else spread_formats(formats, len(values), "parameter")
+    bound: list[Value] = []
+    size = 0
+    for type_, code, raw in zip(types, codes, values, strict=True):
+        if raw is None:
+            bound.append(None)
+            continue
+        size += len(raw)
+        try:
+            bound.append(_decoder(type_, code)(raw, settings))
+        except InvalidBinaryRepresentation as error:
+            error.message = (
+                error.message or f"incorrect binary data format in bind parameter {len(bound) + 1}"
+            )
+            raise
+    return BoundValues(types, bound, size)
 
 
-_INTEGER_FORMS: dict[str, tuple[int, Callable[[bytes], tuple[int]]]] = {
+_INTEGERS: dict[str, tuple[int, Callable[[bytes], tuple[int]]]] = {
     "int2": (2, struct.Struct("!h").unpack),
     "int4": (4, struct.Struct("!i").unpack),
     "int8": (8, struct.Struct("!q").unpack),
 }
+"""Bytes of the binary form, and what reads them."""
 _INTEGER_DIGITS = {"int2": 4, "int4": 9, "int8": 18}
 """So many digits always fit."""
+_DOUBLE_DIGITS = 15
+"""So many are read alike by everyone."""
+_unpack_double = struct.Struct("!d").unpack
 
 
-def _bind_value(
-    type_: Type, code: int, raw: bytes | None, settings: TextSettings, number: int
-) -> pa.Array | int | str:
-    if raw is None:
-        return pa.nulls(1, type_.arrow)
-    form = _INTEGER_FORMS.get(type_.name)
-    if form is not None:
-        size, unpack = form
-        if code == BINARY and len(raw) == size:
-            return unpack(raw)[0]
-        if code == TEXT and raw.isdigit() and len(raw) <= _INTEGER_DIGITS[type_.name]:
-            return int(raw)
+@lru_cache(maxsize=1000)
+def _decoder(type_: Type, code: int) -> Decoder:
+    """What turns values of a type in a format into `Value`s."""
+    if type_.name in _INTEGERS:
+        return _integer_of_binary(type_) if code == BINARY else _integer_of_text(type_)
     if type_.name in STRINGS and type_.name != "char":
-        text = decode_text(raw)
-        return text if type_.typmod < 0 else _parse(type_, text, settings)
-    if code == TEXT:
+        if type_.typmod < 0:
+            return lambda raw, settings: decode_text(raw)
+        return lambda raw, settings: _parse(type_, decode_text(raw), settings)
+    if type_.name == "float8":
+        return _double_of_binary(type_) if code == BINARY else _double_of_text(type_)
+    return _decoded(type_) if code == BINARY else _parsed(type_)
+
+
+def _parsed(type_: Type) -> Decoder:
+    return lambda raw, settings: _parse(type_, decode_text(raw), settings)
+
+
+def _decoded(type_: Type) -> Decoder:
+    return lambda raw, settings: decode_binary(type_, pa.array([raw], pa.binary()))
+
+
+def _integer_of_text(type_: Type) -> Decoder:
+    digits = _INTEGER_DIGITS[type_.name]
+
+    def decode(raw: bytes, settings: TextSettings) -> int:
+        if raw.isdigit() and len(raw) <= digits:
+            return int(raw)
+        return _parse(type_, decode_text(raw), settings)[0].as_py()
+
+    return decode
+
+
+def _integer_of_binary(type_: Type) -> Decoder:
+    size, unpack = _INTEGERS[type_.name]
+
+    def decode(raw: bytes, settings: TextSettings) -> int:
+        if len(raw) == size:
+            return unpack(raw)[0]
+        return decode_binary(type_, pa.array([raw], pa.binary()))[0].as_py()
+
+    return decode
+
+
+def _double_of_text(type_: Type) -> Decoder:
+    def decode(raw: bytes, settings: TextSettings) -> float | pa.Array:
+        if len(raw) <= _DOUBLE_DIGITS and raw.replace(b".", b"", 1).isdigit():
+            return float(raw)
         return _parse(type_, decode_text(raw), settings)
-    try:
+
+    return decode
+
+
+def _double_of_binary(type_: Type) -> Decoder:
+    def decode(raw: bytes, settings: TextSettings) -> float | pa.Array:
+        if len(raw) == 8:
+            return _unpack_double(raw)[0]
         return decode_binary(type_, pa.array([raw], pa.binary()))
-    except InvalidBinaryRepresentation as error:
-        error.message = error.message or f"incorrect binary data format in bind parameter {number}"
-        raise
+
+    return decode
 
 
 def _parse(type_: Type, text: str, settings: TextSettings) -> pa.Array:

@@ -7,7 +7,8 @@ from concurrent.futures import Future
 
 import pyarrow as pa
 
-from ..planner.dml import TableWrite, WriteKind
+from ..planner.dml import TableWrite
+from ..runtime.row_writes import RowWork
 from ..runtime.standby import StandbyEngine
 from ..runtime.transaction import Transaction
 from ..runtime.works import TruncateWork, WriteOutcome, WriteWork
@@ -15,10 +16,14 @@ from ..runtime.writes import RowChanges, evaluate_write, written_rows
 from ..sql import statements as st
 from ..sql.entries import Table
 from ..storage.errors import FeatureNotSupported, ReadOnlyTransaction, WrongObjectType
-from .backend import Result, ResultColumn
+from .backend import Result
 from .client import Client, PreparedStatement, executes
 from .futures import then
 from .plans import WritePlan
+from .portal import BoundValues
+
+ROW_BYTES_MAX = 64 << 10
+"""Rows with more in their parameters are not computed together with others: thousands may be in an epoch."""
 
 
 @executes(st.Insert, st.Update, st.Delete)
@@ -28,13 +33,32 @@ def run_write(
     kind = type(prepared.statement).__name__.upper()
     refuse_read_only(client, kind)
     plan = current_write(client, prepared)
-    write = plan.bound(values)
     if alone and client.transaction is None:
+        work = row_work(client, plan, values)
+        if work is not None:
+            return client.database.engine.submit(work)
+        write = plan.bound(values)
         work = WriteWork(solo=plan.reads_views, write=write, read=client.read_context())
         done = client.database.engine.submit(work)
-        return then(done, lambda outcome: write_result(write, outcome, plan.columns))
+        return then(done, plan.result)
+    write = plan.bound(values)
     transaction = client.begin(explicit=client.in_block)
-    return client.database.readers.submit(lambda: _in_transaction(client, transaction, write, plan.columns))
+    return client.database.readers.submit(lambda: _in_transaction(client, transaction, write, plan))
+
+
+def row_work(client: Client, plan: WritePlan, values: Sequence[pa.Array]) -> RowWork | None:
+    """The write of one row by a prepared statement, if it is one; its future gives the Result."""
+    template = plan.template
+    if template is None or not isinstance(values, BoundValues) or values.nbytes > ROW_BYTES_MAX:
+        return None
+    return RowWork(
+        template=template,
+        values=values.simple,
+        now_us=client.transaction_time_us,
+        answer=plan.result,
+        cancelled=client.check_cancelled,
+        read=client.read_context() if template.personal else None,
+    )
 
 
 def current_write(client: Client, prepared: PreparedStatement) -> WritePlan:
@@ -51,28 +75,14 @@ def current_write(client: Client, prepared: PreparedStatement) -> WritePlan:
     return prepared.plan
 
 
-def _in_transaction(
-    client: Client, transaction: Transaction, write: TableWrite, columns: tuple[ResultColumn, ...] | None
-) -> Result:
+def _in_transaction(client: Client, transaction: Transaction, write: TableWrite, plan: WritePlan) -> Result:
     """Evaluates the write on what the transaction sees, and keeps it in its overlay."""
     read = client.read_context()
     rows = written_rows(write.node, client.reader(read), read.context, transaction.bytes_max)
     overlay = transaction.overlay(write.table)
     changes = evaluate_write(write, rows, overlay, read.context, transaction.draw_row_ids)
     transaction.write(changes)
-    return write_result(write, WriteOutcome(changes.affected, changes.returning), columns)
-
-
-def write_result(
-    write: TableWrite, outcome: WriteOutcome, columns: tuple[ResultColumn, ...] | None
-) -> Result:
-    """The answer: the command tag, and RETURNING's rows."""
-    prefix = "INSERT 0" if write.kind is WriteKind.INSERT else write.kind.name
-    tag = f"{prefix} {outcome.affected}"
-    if columns is None:
-        return Result(tag)
-    rows = outcome.returning or []
-    return Result(tag, columns, iter([rows] if rows and len(rows[0]) else []))
+    return plan.result(WriteOutcome(changes.affected, changes.returning))
 
 
 def refuse_read_only(client: Client, what: str) -> None:

@@ -98,7 +98,7 @@ class Session:
     def wait(self, outcome: Result | Future[Result]) -> Rows:
         try:
             result = outcome.result(ANSWER_S) if isinstance(outcome, Future) else outcome
-            rows = _rows(result)
+            rows = rows_of(result)
             done = self.client.sync()
             if done is not None:
                 done.result(ANSWER_S)
@@ -115,7 +115,8 @@ class Session:
         self.wait(result.copy_in.finish())
 
 
-def _rows(result: Result) -> Rows:
+def rows_of(result: Result) -> Rows:
+    """All rows of a result that is there."""
     found: Rows = []
     for batch in result.batches:
         assert not isinstance(batch, Future)

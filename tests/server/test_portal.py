@@ -9,7 +9,8 @@ import pytest
 
 from millpond.server.portal import BoundValues, bind_values
 from millpond.storage.arrowview import one_integer, one_value
-from millpond.storage.textform import TextSettings
+from millpond.storage.errors import SqlError
+from millpond.storage.textform import TextSettings, parse_text
 from millpond.storage.types import FLOAT8, INT2, INT4, INT8, TEXT, Type
 
 from .conftest import FakePrepared
@@ -27,7 +28,7 @@ def test_integers_are_known_before_they_are_arrays(type_: Type, form: str) -> No
         values = bound((type_,), (code,), raw)
         assert values.integer(0) == value
         assert values[0].equals(pa.array([value], type_.arrow))
-        assert values.integer(0) is None
+        assert values.integer(0) == value
     assert bound((type_,), (0,), b" -12 ")[0].to_pylist() == [-12]
     assert bound((type_,), (0,), None)[0].equals(pa.nulls(1, type_.arrow))
 
@@ -37,6 +38,28 @@ def test_values_are_arrays_of_one_in_order() -> None:
     assert len(values) == 3 and values.integer(1) is None
     assert [value.to_pylist() for value in values] == [[5], ["five"], [0.5]]
     assert [value.type for value in values[1:]] == [pa.string(), pa.float64()]
+
+
+def test_doubles_are_read_as_postgres_reads_them() -> None:
+    for raw in (b"5", b"0.1", b".5", b"5.", b"-1.5", b"1e3", b"NaN", b"-Infinity", b"123456789012345678.5"):
+        [value] = bound((FLOAT8,), (0,), raw)
+        assert repr(value.to_pylist()) == repr(parse_text(FLOAT8, pa.array([raw.decode()])).to_pylist())
+    for raw in (b".", b"1_0", b"\xc2\xb2", b""):
+        with pytest.raises(SqlError):
+            bound((FLOAT8,), (0,), raw)
+    assert bound((FLOAT8,), (1,), struct.pack("!d", -0.25)).simple == [-0.25]
+
+
+def test_simple_values_and_their_size() -> None:
+    values = bound((INT4, TEXT, FLOAT8, INT8), (), b"5", b"five", b"0.5", None)
+    assert values.simple == [5, "five", 0.5, None] and values.nbytes == 8
+
+
+def test_a_binary_value_of_the_wrong_size_is_refused() -> None:
+    for type_, size in ((INT4, 3), (FLOAT8, 7)):
+        with pytest.raises(SqlError) as caught:
+            bound((TEXT, type_), (0, 1), b"x", b"\0" * size)
+        assert caught.value.code in ("08P01", "22P03") and caught.value.message
 
 
 @pytest.mark.parametrize("arrow", [pa.int16(), pa.int32(), pa.int64()])
