@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from .broker import Broker
 
-SECONDS_MAX = 12
+SECONDS_MAX = 60
 
 
 def eventually(connection: psycopg.Connection, query: str, wanted: Any, seconds: float = SECONDS_MAX) -> None:
