@@ -25,9 +25,11 @@ from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .epoch import Epoch
+from .gathering import Gathering
 from .job import Job, JobFailure
 from .jobs import Jobs
 from .measures import EpochMeasures
+from .outboxes import OUTBOX_ROWS_MAX, Outboxes
 from .published import Published
 from .relations import has_connector, open_reader
 from .row_writes import Answer, HalfWritten
@@ -36,6 +38,7 @@ from .sink import SinkRunner, open_writer, outbox_name
 from .sinks import trim_sink
 from .source import ReadAhead, SourceReader, log_stall
 from .state import State
+from .warmer import FOREVER_S, Warmer
 from .works import CallWork, Work
 
 log = logging.getLogger("millpond.engine")
@@ -51,6 +54,7 @@ class EngineLimits:
 
     epoch_interval_ms: int = 0
     epoch_rows_max: int = 100_000
+    sink_outbox_rows_max: int = OUTBOX_ROWS_MAX
 
 
 class Engine:
@@ -62,6 +66,7 @@ class Engine:
         self._clock_us = clock_us
         self._time_us = 0
         self._works: deque[Work] = deque()
+        self._gathering = Gathering()
         self.measures = EpochMeasures()
         self._condition = threading.Condition()
         self._stopping = False
@@ -69,7 +74,9 @@ class Engine:
         """After an epoch that failed with no client to tell, sources and jobs wait a little."""
         self._sources: dict[str, ReadAhead] = {}
         self._sinks: dict[str, SinkRunner] = {}
+        self._outboxes = Outboxes(limits.sink_outbox_rows_max)
         self.jobs = Jobs(state, self._wake)
+        self._warmer = Warmer(state.storage)
         self.listeners: list[Callable[[Published], None]] = []
         self.on_fenced: Callable[[], None] = lambda: None
         """Called once another process turns out to have taken over the log; nothing more is committed."""
@@ -93,8 +100,10 @@ class Engine:
         self.state.storage.release_log()
         ending = AdminShutdown("terminating connection due to administrator command")
         self.jobs.close(ending)
-        while self._works:
-            self._works.popleft().future.set_exception(ending)
+        for work in (*self._works, *self._outboxes.give_up()):
+            if not work.future.done():
+                work.future.set_exception(ending)
+        self._works.clear()
 
     def stop(self) -> None:
         """`hand_over`, then checkpoints and closes the storage."""
@@ -112,7 +121,8 @@ class Engine:
                 work.future.set_exception(AdminShutdown("the server is shutting down"))
             else:
                 self._works.append(work)
-                self._condition.notify()
+                if len(self._works) >= self._gathering.wanted:
+                    self._condition.notify()
         return work.future
 
     @property
@@ -150,6 +160,8 @@ class Engine:
                 return
             started = time.monotonic()
             self._run_works(works)
+            self._gathering.answered(len(works))
+            self._warm(bool(works))
             rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)
             if rest > 0:
                 time.sleep(rest)
@@ -157,11 +169,21 @@ class Engine:
     def _wait(self) -> list[Work] | None:
         """The works of the next epoch, possibly none when a source has records; None to stop."""
         with self._condition:
-            while not self._works and not self._stopping and not self._more_to_do():
-                self._condition.wait(SOURCE_POLL_S if self._sources or self.jobs else None)
+            self._gathering.wait(self._condition, self._works)
+            while not self._recall() and not self._stopping and not self._more_to_do():
+                rest = self._warmer.rest()
+                if rest <= 0:
+                    break
+                polled = SOURCE_POLL_S if self._sources or self.jobs or self._outboxes else None
+                self._condition.wait(min(rest, polled or rest) if rest < FOREVER_S else polled)
             if self._stopping:
                 return None
-            return self._take([])
+            return self._outboxes.admit(self._take([]))
+
+    def _recall(self) -> bool:
+        """Whether works are there, those included that need not wait for a sink's outbox any longer."""
+        self._works.extendleft(reversed(self._outboxes.look(self.published, list(self._sinks.values()))))
+        return bool(self._works)
 
     def _take(self, works: list[Work]) -> list[Work]:
         """Moves what waits, and may be in the same epoch, to `works`; the condition is held."""
@@ -173,11 +195,21 @@ class Engine:
                 break
         return works
 
+    def _warm(self, busy: bool) -> None:
+        """Goes on with bringing rows into memory, and shows readers what came."""
+        renewed = self._warmer.step(busy)
+        if renewed:
+            last = self.published
+            self.published = self.state.publish(last.epoch, last.time_us, last, renewed)
+
     def _more_to_do(self) -> bool:
         return time.monotonic() >= self._rest_until and (self._source_ready() or self.jobs.ready)
 
     def _source_ready(self) -> bool:
-        return any(source.peek() is not None for source in self._sources.values())
+        return any(
+            source.peek() is not None and not self._outboxes.holds(source.entry.oid)
+            for source in self._sources.values()
+        )
 
     def _run_works(self, works: list[Work]) -> None:
         """Runs the works in an epoch; when a view makes it fail, again without that view."""
@@ -267,7 +299,7 @@ class Engine:
                 self.jobs.note_work()
                 known = len(works)
                 self._take(works)
-                came = works[known:]
+                came = self._outboxes.admit(works[known:])
                 works[known:] = [work for work in came if work.future.set_running_or_notify_cancel()]
 
     def _deliver(self, epoch: Epoch) -> list[ReadAhead]:
@@ -276,7 +308,7 @@ class Engine:
         rows = 0
         for source in self._sources.values():
             batch = source.peek()
-            if batch is None or rows >= self.limits.epoch_rows_max:
+            if batch is None or rows >= self.limits.epoch_rows_max or self._outboxes.holds(source.entry.oid):
                 continue
             entry = epoch.catalog.by_oid(source.entry.oid)
             if isinstance(entry, Source | Table):

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..operators.dataflow import Dataflow
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
 from ..sql.entries import MaterializedView, Relation, Source, Table
+from ..storage.arrow_compute import pc
 from ..storage.commit import Storage
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
@@ -171,6 +170,6 @@ def stored_relations(catalog: Catalog) -> Iterable[Relation]:
 
 def highest_row_id(table: StateTable) -> int:
     """The first row id that no row of `table` has; its row id is the last column."""
-    columns, _ = table.scan()
-    ids = np.asarray(columns[-1].to_numpy(zero_copy_only=False))
-    return int(ids.max()) + 1 if len(ids) else 1
+    column = len(table.spec.schema) - 1
+    highest = (pc.max(part).as_py() for part in table.last_keys(column))
+    return max((number for number in highest if number is not None), default=0) + 1

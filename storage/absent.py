@@ -29,17 +29,19 @@ _PRIMARY = -1
 class Absent:
     """`count` live rows are only in `cold`."""
 
-    __slots__ = ("_whole", "cold", "count")
+    __slots__ = ("_whole", "cold", "count", "place")
 
-    def __init__(self, cold: ColdRows, count: int) -> None:
+    def __init__(self, cold: ColdRows, count: int, place: bytes | None = None) -> None:
         self.cold = cold
         self.count = count
+        self.place = place
+        """Of a table being warmed: all rows before are in memory (`ColdRows.part`)."""
         self._whole: dict[int, npt.NDArray[np.bool_]] = {}
         """By number of an index: of which of its entries all rows are in memory, or are nowhere."""
 
     def rebased(self, cold: ColdRows) -> Absent:
         """The same over a later state of the store, whose changes since are all in memory."""
-        new = Absent(cold, self.count)
+        new = Absent(cold, self.count, self.place)
         new._whole = self._whole
         return new
 

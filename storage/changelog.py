@@ -9,6 +9,7 @@ nothing but the log.
     DELETED    the key columns of rows that are gone
     TRUNCATED  nothing: all older rows are gone
     DROPPED    nothing: the store is gone
+    COUNT      how many rows there are now; of large stores, so that a start need not count them
 
 ROWS and DELETED say what *is*, not what to add: replaying them twice, or over rows that have them
 already, gives the same rows (I6).
@@ -142,6 +143,15 @@ def _frames(name: str, kind: FrameKind, columns: Sequence[pa.Array], schema: pa.
     for start in range(0, batch.num_rows, step):
         part = batch if step >= batch.num_rows else batch.slice(start, step)
         yield Frame(name, kind, part.serialize())
+
+
+def count_frame(name: str, count: int) -> Frame:
+    """What may follow `change_frames`: the store has `count` rows after them."""
+    return Frame(name, FrameKind.COUNT, count.to_bytes(8, "little"))
+
+
+def decode_count(payload: Payload) -> int:
+    return int.from_bytes(bytes(payload), "little")
 
 
 @dataclass(frozen=True, slots=True)

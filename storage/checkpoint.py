@@ -26,6 +26,8 @@ from .replay import STRETCH_BYTES_MAX, follow
 
 log = logging.getLogger("millpond.checkpoint")
 
+MEANWHILE_S = 0.5
+
 Content = Callable[[], Iterable[Rows]]
 """Gives the rows of one table as of one epoch."""
 
@@ -95,10 +97,12 @@ class Checkpointer:
         self._thread = threading.Thread(target=self.run, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
 
-    def join(self) -> None:
-        """Waits for the running checkpoint."""
+    def join(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Waits for the running checkpoint; `meanwhile` is called now and then."""
         if self._thread is not None:
-            self._thread.join()
+            while self._thread.is_alive():
+                self._thread.join(MEANWHILE_S)
+                meanwhile()
             self._thread = None
 
     def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
@@ -133,7 +137,8 @@ class Checkpointer:
     def _add(self, extra: Extra) -> None:
         """What the store is to have beside the log's rows."""
         for request in extra.requests.values():
-            self._mirror.index(request.stored, request.spec.indexes)
+            if request.indexed:
+                self._mirror.index(request.stored, request.spec.indexes)
         if self._mirror.position is not None:
             self._mirror.note_sizes(extra.sizes)
 

@@ -51,6 +51,11 @@ class ColdView:
         rows, count = self._rows, _length(keys, length)
         types = rows.index_types[index]
         probes, positions = rows.matches(index, keys, null_equal, count)
+        if not self._cold.indexed(index):
+            self.limit()
+            with self._lock:
+                more, places = self._fetched.matches(index, keys, null_equal, count)
+            return _by_probe(np.concatenate([probes, more]), np.concatenate([positions, places + rows.limit]))
         asked = np.arange(count) if null_equal else without_nulls(keys, count)
         if not len(asked):
             return probes, positions
@@ -64,9 +69,7 @@ class ColdView:
         with self._lock:
             places = self._keep(chosen_rows(found, fresh))
         more, which = _pairs(ids, of_key[fresh])
-        probes, positions = np.concatenate([probes, asked[more]]), np.concatenate([positions, places[which]])
-        order = np.lexsort((positions, probes))
-        return probes[order], positions[order]
+        return _by_probe(np.concatenate([probes, asked[more]]), np.concatenate([positions, places[which]]))
 
     def take(self, positions: Positions, columns: Sequence[int] | None) -> list[pa.Array]:
         """As `TableSnapshot.take`."""
@@ -179,6 +182,11 @@ def _length(keys: Sequence[pa.Array], length: int | None) -> int:
     if keys:
         return len(keys[0])
     return 1 if length is None else length
+
+
+def _by_probe(probes: Int64Array, positions: Positions) -> tuple[Int64Array, Positions]:
+    order = np.lexsort((positions, probes))
+    return probes[order], positions[order]
 
 
 def _pairs(ids: Int64Array, of_key: Int64Array) -> tuple[Int64Array, Int64Array]:

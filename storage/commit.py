@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .budget import MemoryBudget
-from .changelog import Rows, StoredSpec, change_frames, encode_meta
+from .changelog import Rows, StoredSpec, change_frames, count_frame, encode_meta
 from .checkpoint import Base, Checkpointer, Content, Extra
 from .disk import REAL, Disk, DiskLock
 from .errors import SqlError, StartupError
@@ -29,8 +29,9 @@ from .log import Frame, FrameKind, Log, LogPlace, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
 from .measures import CommitMeasures
-from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover
+from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover, tables_to_warm
 from .table import StateTable, TableSpec
+from .warming import Warming
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class StorageLimits:
     """Segments smaller than this together are kept, however small the base is."""
     segments_max: int = 200
     """More segments than this are compacted however small they are (each start begins one)."""
+    waited_for_bytes: int = 16 << 20
+    """Tables that in memory take no more together, the smallest first, are read before a start is over."""
+    counted_rows_min: int = 1 << 12
+    """Of smaller tables the changelog does not say how many rows they have: they are read at a start."""
     memory: MemoryBudget | None = None
     """Tables are kept within this budget; without one they stay in memory whole."""
 
@@ -108,6 +113,9 @@ class Storage:
         if limits.memory is not None:
             self._checkpointer.stretch_bytes = limits.memory.stretch
         self._cold = cold_tables(recovered, limits.memory)
+        self.warming = Warming(
+            tables_to_warm(recovered, limits.memory, limits.waited_for_bytes) - self._cold, clock
+        )
 
     @staticmethod
     def open(
@@ -194,7 +202,8 @@ class Storage:
         stored = self._specs.get(name)
         if stored is not None and stored.same_shape(spec):
             self._checkpointer.join()
-            table = load_table(name, spec, stored, self._recovered, self.epoch, name in self._cold)
+            cold, warming = name in self._cold, self.warming.takes(name)
+            table = load_table(name, spec, stored, self._recovered, self.epoch, cold, warming)
             if self._undo is not None:
                 # What it was loaded from is let go: it must survive a rollback, even of its drop.
                 self._undo.tables[name] = table
@@ -212,6 +221,15 @@ class Storage:
     def take_renewed(self) -> set[str]:
         """Tables whose snapshot became another since the last call, by no epoch of theirs."""
         return self._evictions.take_renewed()
+
+    def warm(self, seconds: float) -> None:
+        """Between epochs: goes on for so long to bring rows into memory that a start left in the store."""
+        assert not self._open
+        if not self.warming:
+            return
+        budget = self._limits.memory
+        share = budget.share if budget is not None else None
+        self._evictions.renewed |= self.warming.step(self._tables, seconds, share)
 
     def drop(self, name: str) -> None:
         """Within an epoch: forgets the table, durably at commit. Raises KeyError when there is none."""
@@ -339,7 +357,7 @@ class Storage:
     def _settle(self) -> None:
         """Waits for the running checkpoint and lets tables go on from the store it has written."""
         checkpointer = self._checkpointer
-        checkpointer.join()
+        checkpointer.join(self._evictions.relieve)
         if self._unsettled:
             self._unsettled = False
             found = checkpointer.found if checkpointer.error is None else None
@@ -355,9 +373,16 @@ class Storage:
 
     def _sizes(self) -> dict[int, tuple[int, int]]:
         """(rows, bytes) of the opened tables, by number."""
-        return {
+        sizes = {
             self._specs[name].number: (len(table), whole_size(table)) for name, table in self._tables.items()
         }
+        if self.warming:
+            known = self._recovered.mirror.sizes()
+            for name in self.warming.names:
+                # Of the few rows it has in memory nobody can tell how large it will be.
+                if name in self._tables and (number := self._specs[name].number) in known:
+                    sizes[number] = (sizes[number][0], known[number][1])
+        return sizes
 
     def _forget_overlay(self) -> None:
         """Lets go of replayed rows that the store has by now."""
@@ -389,6 +414,8 @@ class Storage:
                 if name not in self._stamped:
                     frames.append(self._stamp(name))
                 frames += change_frames(change, self._specs[name])
+                if len(table) >= self._limits.counted_rows_min:
+                    frames.append(count_frame(name, len(table)))
         return frames
 
     def _shape_frames(self) -> list[Frame]:

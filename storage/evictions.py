@@ -34,10 +34,14 @@ FAILURE_REST_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ColdRequest:
-    """What a checkpoint is asked for: the store's rows of a table, to be found by these indexes too."""
+    """What a checkpoint is asked for: the store's rows of a table.
+
+    They are to be found by the table's indexes too, unless they will all be in memory soon (`indexed`).
+    """
 
     stored: StoredSpec
     spec: TableSpec
+    indexed: bool
 
 
 @dataclass(slots=True)
@@ -80,6 +84,12 @@ class Evictions:
         if resident > budget.bytes_max * RELEASE_FROM:
             self._release()
 
+    def relieve(self) -> None:
+        """While writing waits: gives back what was freed, if the process is large."""
+        budget = self.budget
+        if budget is not None and resident_bytes() > budget.bytes_max * RELEASE_FROM:
+            self._release()
+
     def _release(self) -> None:
         if self.clock() - self._released > RELEASE_S:
             self._released = self.clock()
@@ -100,7 +110,10 @@ class Evictions:
         self._asked = {n: t for n, t in tables.items() if n in self._goals or not t.complete}
         for table in self._asked.values():
             table.mark()
-        return {name: ColdRequest(specs[name], table.spec) for name, table in self._asked.items()}
+        return {
+            name: ColdRequest(specs[name], table.spec, name in self._goals or not table.warming)
+            for name, table in self._asked.items()
+        }
 
     def settle(self, tables: Mapping[str, StateTable], found: Mapping[str, ColdRows] | None) -> None:
         """Between epochs, after the checkpoint: `found` as requested, None if it failed."""

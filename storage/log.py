@@ -35,6 +35,8 @@ class FrameKind(IntEnum):
     """Every row of the store went. Precedes ROWS of the same epoch."""
     DROPPED = 5
     """The store itself went."""
+    COUNT = 6
+    """How many rows the store has as of the epoch; only of large ones, after their other frames."""
     COMMIT = 16
     """The log's own: everything since the COMMIT before is one epoch."""
 

@@ -82,6 +82,14 @@ class MemorySnapshot:
         found = [self._rows[key] for key in sorted(self._rows) if low <= key < high]
         return (found[i : i + chunk] for i in range(0, len(found), chunk))
 
+    def part(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
+        keys = [key for key in sorted(self._rows) if low <= key < high]
+        return [self._rows[key] for key in keys[:chunk]], keys[chunk] if len(keys) > chunk else b""
+
+    def last(self, low: bytes, high: bytes) -> bytes | None:
+        keys = [key for key in self._rows if low <= key < high]
+        return self._rows[max(keys)] if keys else None
+
     def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
         ordered = sorted(self._rows)
         return [[key[len(p) :] for key in ordered if key.startswith(p)] for p in prefixes]

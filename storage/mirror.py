@@ -112,10 +112,10 @@ class Mirror:
         return self._store.snapshot()
 
     def cold(self, spec: StoredSpec, indexes: Sequence[tuple[int, ...]], snapshot: StoreSnapshot) -> ColdRows:
-        """A table's rows in a snapshot taken at `position`; the store has these indexes of it."""
+        """A table's rows in a snapshot taken at `position`, with those of these indexes that it has."""
         assert self.position is not None
         known = self._indexes.get(spec.number, [])
-        places = [known.index(columns) for columns in indexes]
+        places = [known.index(columns) if columns in known else None for columns in indexes]
         return ColdRows(self.position.epoch, spec, places, snapshot, self.fetched)
 
     def index(self, spec: StoredSpec, indexes: Sequence[tuple[int, ...]]) -> None:
@@ -155,15 +155,20 @@ class Mirror:
         return {int(number): (rows, size) for number, (rows, size) in sizes.items()}
 
     def count(self, spec: StoredSpec) -> int:
-        """The rows of a table that the store has: as noted at `position` if it is not ahead, else counted."""
+        """The rows of a table that the store has: as noted, else counted."""
+        noted = self.noted_count(spec)
+        if noted is not None:
+            return noted
+        return sum(len(values) for values in self._store.values(*table_range(spec.number), LOAD_ROWS))
+
+    def noted_count(self, spec: StoredSpec) -> int | None:
+        """The rows of a table as noted at `position`; None if they were not, or the store is ahead of it."""
         text = self._store.get(_SIZES)
         noted = json.loads(text) if text else {}
-        exact = self.ahead == self.position
-        if exact and self.position is not None and noted.get("epoch") == self.position.epoch:
-            size = noted["sizes"].get(str(spec.number))
-            if size is not None:
-                return size[0]
-        return sum(len(values) for values in self._store.values(*table_range(spec.number), LOAD_ROWS))
+        if self.position is None or self.ahead != self.position or noted.get("epoch") != self.position.epoch:
+            return None
+        size = noted["sizes"].get(str(spec.number))
+        return None if size is None else size[0]
 
     def figures(self) -> Mapping[str, int]:
         """Bytes that the store takes (`Store.figures`). From any thread."""

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from .budget import MemoryBudget
+from .budget import SMALL_TABLE_BYTES, MemoryBudget
 from .changelog import Rows, StoredSpec, decode_meta
 from .errors import StartupError
 from .log import Log, LogDamaged, LogSource, LogTruncated, Position
@@ -151,22 +151,53 @@ def cold_tables(recovered: Recovered, budget: MemoryBudget | None) -> frozenset[
     return frozenset(budget.goals(known)) if sum(known.values()) > budget.share else frozenset()
 
 
+def tables_to_warm(
+    recovered: Recovered, budget: MemoryBudget | None, waited_for_bytes: int
+) -> frozenset[str]:
+    """The tables that are opened without their rows because reading them takes long: the largest ones.
+
+    The smallest, that take at most `waited_for_bytes` together, are not among them; nor are those of which it
+    is not known how many rows they have.
+    """
+    if budget is None:
+        return frozenset()
+    mirror, left = recovered.mirror, waited_for_bytes
+    sizes = mirror.sizes()
+    changes = {} if recovered.overlay is None else recovered.overlay.changes
+    found: set[str] = set()
+    for name, stored in sorted(mirror.specs.items(), key=lambda item: sizes.get(item[1].number, (0, 0))[1]):
+        size = sizes.get(stored.number, (0, 0))[1]
+        left -= size
+        change = changes.get(name)
+        counted = mirror.noted_count(stored) if change is None else change.count
+        emptied = change is not None and change.truncated
+        if (
+            left < 0
+            and size > min(SMALL_TABLE_BYTES, waited_for_bytes)
+            and counted is not None
+            and not emptied
+        ):
+            found.add(name)
+    return frozenset(found)
+
+
 def load_table(
-    name: str, spec: TableSpec, stored: StoredSpec, recovered: Recovered, epoch: int, cold: bool = False
+    name: str,
+    spec: TableSpec,
+    stored: StoredSpec,
+    recovered: Recovered,
+    epoch: int,
+    cold: bool = False,
+    warming: bool = False,
 ) -> StateTable:
     """The table with its recovered rows, as of `epoch`, since which nobody wrote to it.
 
-    With `cold` its rows stay in the store until they are asked for.
+    With `cold` its rows stay in the store until they are asked for, with `warming` until `StateTable.warm`.
     """
     table = StateTable(name, spec)
     change = recovered.overlay and recovered.overlay.changes.pop(name, None)
-    if cold and (change is None or not change.truncated):
-        mirror = recovered.mirror
-        mirror.index(stored, spec.indexes)
-        rows_there = mirror.cold(stored, spec.indexes, mirror.snapshot())
-        table.open_cold(rows_there, mirror.count(stored))
-        if change is not None and rows_there.epoch < epoch:
-            apply_change(table, change, epoch)
+    if (cold or warming) and (change is None or not change.truncated):
+        _open_cold(table, stored, recovered.mirror, change, epoch, warming and not cold)
         return table
     rows: list[Rows] = []
     if change is None or not change.truncated:
@@ -177,6 +208,23 @@ def load_table(
     if change is not None:
         apply_change(table, change, epoch)
     return table
+
+
+def _open_cold(
+    table: StateTable, stored: StoredSpec, mirror: Mirror, change: NetChange | None, epoch: int, warming: bool
+) -> None:
+    indexes = table.spec.indexes
+    if not warming:
+        mirror.index(stored, indexes)
+    rows_there = mirror.cold(stored, indexes, mirror.snapshot())
+    if change is None or rows_there.epoch >= epoch:
+        table.open_cold(rows_there, mirror.count(stored), warming)
+    elif change.count is not None:
+        table.open_cold(rows_there, 0, warming)
+        table.replay(change, change.count, epoch)
+    else:
+        table.open_cold(rows_there, mirror.count(stored), warming)
+        apply_change(table, change, epoch)
 
 
 def restore_rows(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:

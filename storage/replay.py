@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from .changelog import Rows, StoredSpec, decode_deleted, decode_rows
+from .changelog import Rows, StoredSpec, decode_count, decode_deleted, decode_rows
 from .keycode import encode_keys, group_ids
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, Position
 
@@ -24,7 +24,8 @@ STRETCH_BYTES_MAX = 128 << 20
 class NetChange:
     """What becomes of one store: first all older rows go if `truncated`, then `deleted`, then `rows` come.
 
-    No key is in two of `rows` and `deleted`. `rows` may be several batches.
+    No key is in two of `rows` and `deleted`. `rows` may be several batches. `count`: how many rows there are
+    then, if the log says so.
     """
 
     spec: StoredSpec
@@ -32,6 +33,7 @@ class NetChange:
     rows: list[Rows] = field(default_factory=list)
     deleted: list[pa.Array] = field(default_factory=list)
     deleted_count: int = 0
+    count: int | None = None
 
 
 @dataclass(slots=True)
@@ -112,8 +114,13 @@ class _Gathered:
         self._rows: list[tuple[int, Rows]] = []
         self._deleted: list[tuple[int, list[pa.Array], int]] = []
         self._order = 0
+        self._count: int | None = None
 
     def take(self, frame: Frame, epoch: int) -> None:
+        if frame.kind == FrameKind.COUNT:
+            self._count = decode_count(frame.payload)
+            return
+        self._count = None
         self._epochs.add(epoch)
         self._order += 1
         if frame.kind == FrameKind.TRUNCATED:
@@ -128,9 +135,11 @@ class _Gathered:
 
     def net(self) -> NetChange:
         if len(self._epochs) > 1 and len(self._rows) + len(self._deleted) > 1:
-            return self._last_words()
+            net = self._last_words()
+            net.count = self._count
+            return net
         # One epoch names each key once.
-        net = NetChange(self._spec, self._truncated, [rows for _, rows in self._rows])
+        net = NetChange(self._spec, self._truncated, [rows for _, rows in self._rows], count=self._count)
         if self._deleted:
             net.deleted = _concat([columns for _, columns, _ in self._deleted])
             net.deleted_count = sum(count for _, _, count in self._deleted)

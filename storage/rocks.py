@@ -187,6 +187,20 @@ class RocksSnapshot:
         _check(cursor)
         return found, b""
 
+    def part(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
+        with self._lock:
+            return self._read(low, high, chunk)
+
+    def last(self, low: bytes, high: bytes) -> bytes | None:
+        with self._lock:
+            cursor = self._opened()
+            cursor.seek_for_prev(high)
+            if cursor.valid() and cursor.key() == high:
+                cursor.prev()
+            _check(cursor)
+            there = cursor.valid() and cursor.key() >= low  # pyright: ignore[reportOperatorIssue]
+            return cursor.value() if there else None  # pyright: ignore[reportReturnType]
+
     def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
         with self._lock:
             return [self._continuation(prefix) for prefix in prefixes]

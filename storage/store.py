@@ -40,6 +40,14 @@ class StoreSnapshot(Protocol):
         """As `Store.values`."""
         ...
 
+    def part(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
+        """The first `chunk` of `values`, and the key behind them: empty if there is none."""
+        ...
+
+    def last(self, low: bytes, high: bytes) -> bytes | None:
+        """The value of the highest key in [low, high)."""
+        ...
+
     def continuations(self, prefixes: Sequence[bytes]) -> list[list[bytes]]:
         """Of each prefix, what follows it in the keys that begin with it, ascending."""
         ...

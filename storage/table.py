@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from .absent import Absent
+from .absent import Absent, unknown_rows
 from .apply import apply_delta
 from .change import Change
 from .changelog import Rows
-from .cold import ColdRows
+from .cold import BATCH_ROWS, ColdRows
 from .coldview import admit, parts_of, scan_incomplete
 from .errors import InternalError
 from .index import Entries
 from .keycode import encode_keys
 from .net_change import OpenEpoch
+from .replay import NetChange
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
 from .versions import NOW, GrowingRows
+from .warming import overwrite
 
 __all__ = ["Change", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
 
@@ -107,6 +109,9 @@ class StateTable:
 
         Ascending by probe, then by position. A NULL in `keys` matches nothing unless `null_equal`.
         """
+        if self._absent is not None and not self._absent.cold.indexed(index):
+            while not self.complete:
+                self.warm(BATCH_ROWS)
         if self._absent is not None:
             found = self._absent.missing_matches(self._rows, index, keys, null_equal, _count(keys, length))
             self._admit(self._absent, found)
@@ -132,6 +137,12 @@ class StateTable:
     def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
         """What `scan` gives, in parts; nothing may be written before the last."""
         return parts_of(self._rows, self._absent, columns)
+
+    def last_keys(self, column: int) -> list[pa.Array]:
+        """Values of the only key column, among them the highest; not all rows are read to find it."""
+        assert self.spec.key == (column,)
+        (here,), _ = self._rows.scan([column])
+        return [here] if self._absent is None else [here, self._absent.cold.last_rows().columns[column]]
 
     def snapshot(self) -> TableSnapshot:
         """The table as of the last committed epoch."""
@@ -277,12 +288,48 @@ class StateTable:
         self._rows, self._absent = left, Absent(cold, gone + (0 if absent is None else absent.count))
         self._publish(self._committed)
 
-    def open_cold(self, cold: ColdRows, count: int) -> None:
-        """Instead of `restore`: the table is the `count` rows of `cold`, none of them in memory."""
+    def open_cold(self, cold: ColdRows, count: int, warming: bool = False) -> None:
+        """Instead of `restore`: the table is the `count` rows of `cold`, none of them in memory.
+
+        With `warming` they are to come into memory by and by (`warm`).
+        """
         assert self._epoch is None and not self._rows.limit
-        self._rows, self._absent = GrowingRows(self.spec, cold.epoch - 1), Absent(cold, count)
+        place = b"" if warming else None
+        self._rows, self._absent = GrowingRows(self.spec, cold.epoch - 1), Absent(cold, count, place)
         self._committed = cold.epoch
         self._publish(cold.epoch)
+
+    def replay(self, change: NetChange, count: int, epoch: int) -> None:
+        """After `open_cold`: what became of some rows up to `epoch`, when there are `count`; reads none."""
+        assert self._epoch is None and self._absent is not None and not self._rows.limit
+        overwrite(self._rows, change, epoch)
+        self._absent.count = count - self._rows.live
+        self._committed = epoch
+        self._publish(epoch)
+
+    @property
+    def warming(self) -> bool:
+        """Whether it is incomplete only until `warm` has brought in all rows."""
+        return self._absent is not None and self._absent.place is not None
+
+    def warm(self, rows_max: int) -> None:
+        """Brings the next rows of an incomplete table into memory; after the last it is complete.
+
+        Readers have it so from the next commit that writes to the table on, or after `renew`.
+        """
+        absent = self._absent
+        if absent is None:
+            return
+        found, absent.place = absent.cold.part(absent.place or b"", rows_max)
+        self._admit(absent, unknown_rows(self._rows, found))
+        if not absent.place:
+            assert not absent.count, f"{self.name}: the store lacks {absent.count} rows"
+            self._rows.remembered, self._absent = 0, None
+
+    def renew(self) -> None:
+        """Between epochs: the snapshot has the rows that came into memory since the last commit."""
+        assert self._epoch is None
+        self._publish(self._committed)
 
     @property
     def _stored(self) -> int | None:

@@ -40,7 +40,7 @@ def run(seed: int, faults: bool, lives: int = 5, epochs: int = 14) -> World:
 @pytest.mark.parametrize("group", range(GROUPS))
 @pytest.mark.parametrize("faults", (False, True))
 def test_nothing_committed_is_lost_and_nothing_is_half_there(group: int, faults: bool) -> None:
-    crashes = epochs = incomplete = 0
+    crashes = epochs = incomplete = warmed = 0
     for seed in (
         range(FIRST + group, LAST, GROUPS * 2) if faults else range(FIRST + group + GROUPS, LAST, GROUPS * 2)
     ):
@@ -48,9 +48,10 @@ def test_nothing_committed_is_lost_and_nothing_is_half_there(group: int, faults:
         crashes += world.crashes
         epochs += world.acknowledged
         incomplete += world.incomplete
+        warmed += world.warmed
     if LAST - FIRST >= 320:
         # The runs did what they are for.
-        assert crashes > 20 and epochs > 100 and incomplete > 20
+        assert crashes > 20 and epochs > 100 and incomplete > 20 and warmed > 5
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

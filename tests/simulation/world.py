@@ -43,7 +43,13 @@ Content = dict[str, dict[tuple, int]]
 """Per table: row → weight."""
 
 TINY = StorageLimits(
-    segment_bytes=6000, checkpoint_bytes=1 << 40, checkpoint_s=1e9, compact_bytes=4000, segments_max=6
+    segment_bytes=6000,
+    checkpoint_bytes=1 << 40,
+    checkpoint_s=1e9,
+    compact_bytes=4000,
+    segments_max=6,
+    waited_for_bytes=0,
+    counted_rows_min=3,
 )
 
 
@@ -90,7 +96,7 @@ class World:
         self.history: dict[int, tuple[Content, dict[str, bytes]]] = {0: ({}, {})}
         self.doubts: list[tuple[Content, dict[str, bytes]]] = []
         """Contents of the next epoch that were cut off by a crash or could not be fenced off yet."""
-        self.crashes = self.incomplete = 0
+        self.crashes = self.incomplete = self.warmed = 0
 
     def open_store(self, folder: Path, fresh: bool) -> FragileStore:
         if fresh:
@@ -101,7 +107,7 @@ class World:
         return self.store
 
     def open(self) -> Storage:
-        limits = replace(TINY, memory=NoMemory(0)) if self.random.random() < 0.5 else TINY
+        limits = replace(TINY, memory=self.random.choice((None, None, NoMemory(0), MemoryBudget(1 << 40))))
         # The clock stands still, so that no checkpoint is begun but by `act`.
         return Storage.open(
             DATA, disk=self.disk, limits=limits, open_store=self.open_store, clock=lambda: 0.0
@@ -139,6 +145,10 @@ class World:
                 assert self.faults
             return
         state = {name: dict(rows) for name, rows in self.history[self.acknowledged][0].items()}
+        if storage.warming and self.random.random() < 0.5:
+            storage.warming._rows = self.random.randrange(1, 4)
+            storage.warm(1.0)
+            self.warmed += 1
         self.incomplete += any(not table.complete for table in storage._tables.values())
         storage.begin()
         offsets = dict(self.history[self.acknowledged][1])
