@@ -13,6 +13,7 @@ import hmac
 import logging
 import secrets
 import ssl
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -74,6 +75,9 @@ class Listener:
         self._arriving: set[Connection] = set()
         self._last_process = 0
         self._server: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken: deque[Connection] = deque()
+        self._waking = False
 
     @property
     def offers_tls(self) -> bool:
@@ -85,7 +89,7 @@ class Listener:
 
     async def start(self) -> None:
         """Raises StartupError when the address cannot be had."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
                 lambda: Connection(self, loop), self._host, self.port, backlog=BACKLOG_MAX
@@ -144,6 +148,20 @@ class Listener:
         connection.secret = secrets.randbits(32)
         self._clients[connection.process] = connection
         return connection.process, connection.secret
+
+    def wake(self, connection: Connection) -> None:
+        """What a connection waits for has come true. Any thread; many at once wake the loop once."""
+        self._woken.append(connection)
+        if not self._waking:
+            self._waking = True
+            with contextlib.suppress(RuntimeError):  # The loop has been closed.
+                assert self._loop is not None
+                _ = self._loop.call_soon_threadsafe(self._advance_woken)
+
+    def _advance_woken(self) -> None:
+        self._waking = False
+        while self._woken:
+            self._woken.popleft().advance()
 
     def left(self, connection: Connection) -> None:
         self._arriving.discard(connection)
@@ -228,6 +246,14 @@ class Connection(asyncio.Protocol):
         if not self._lost:
             self._transport.abort()
 
+    def advance(self) -> None:
+        """Goes on, whatever was waited for; a failure is this client's alone."""
+        try:
+            self._advance()
+        except Exception:
+            _log.exception("a connection failed")
+            self.abort()
+
     # The work.
 
     def _enter(self, session: Session) -> None:
@@ -269,8 +295,7 @@ class Connection(asyncio.Protocol):
 
     def _wake(self, done: Future[Any]) -> None:
         """A future is done; called in whichever thread did it."""
-        with contextlib.suppress(RuntimeError):  # The loop has been closed.
-            _ = self._loop.call_soon_threadsafe(self._advance)
+        self._listener.wake(self)
 
     def _throttle(self) -> None:
         """Stops reading while much is received and not yet wanted. A message that is incomplete is wanted."""
