@@ -7,7 +7,7 @@ to single statements. So each has the outcome, the error too, that it would have
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,9 @@ class RowWork(Work):
     """The client's context, if the template has personal expressions."""
     row: Columns | None = None
     """The row, if it is computed by itself: no number is drawn twice for it."""
+
+    def written(self) -> Iterable[int]:
+        return (self.template.write.table.oid,)
 
     def run(self, epoch: Epoch) -> Any:
         [(_, result, error)] = run_rows([self], epoch)

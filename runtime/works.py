@@ -6,7 +6,7 @@ on. One that returns is answered only when the epoch is durable (I3).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +43,10 @@ class Work:
     def run(self, epoch: Epoch) -> Any:
         raise NotImplementedError
 
+    def written(self) -> Iterable[int]:
+        """OIDs of the tables to which it writes rows."""
+        return ()
+
 
 @dataclass(slots=True)
 class WriteOutcome:
@@ -56,6 +60,9 @@ class WriteWork(Work):
 
     write: TableWrite = field(kw_only=True)
     read: ReadContext = field(kw_only=True)
+
+    def written(self) -> Iterable[int]:
+        return (self.write.table.oid,)
 
     def run(self, epoch: Epoch) -> WriteOutcome:
         table = current_table(epoch, self.write.table)
@@ -97,6 +104,9 @@ class CopyWork(Work):
     rows: ZSet = field(kw_only=True)
     read: ReadContext = field(kw_only=True)
 
+    def written(self) -> Iterable[int]:
+        return (self.table.oid,)
+
     def run(self, epoch: Epoch) -> WriteOutcome:
         write = TableWrite(current_table(epoch, self.table), WriteKind.INSERT, ValuesOf(self.rows))
         stored = epoch.state.tables[self.table.id]
@@ -123,6 +133,9 @@ class TruncateWork(Work):
     """TRUNCATE of tables."""
 
     tables: Sequence[Table] = field(kw_only=True)
+
+    def written(self) -> Iterable[int]:
+        return [table.oid for table in self.tables]
 
     def run(self, epoch: Epoch) -> None:
         for table in self.tables:
@@ -202,6 +215,9 @@ class CommitWork(Work):
     catalog_version: int = field(kw_only=True)
     """Version of the catalogue that the definitions, if any, were made on."""
     read: ReadContext = field(kw_only=True)
+
+    def written(self) -> Iterable[int]:
+        return [overlay.table.oid for overlay in self.overlays]
 
     def run(self, epoch: Epoch) -> None:
         if self.definitions and epoch.catalog.version != self.catalog_version:

@@ -37,6 +37,7 @@ class Config:
     epoch_interval_ms: int = _setting(0, "shortest time between two epochs; 0 starts one at once")  # pyright: ignore[reportAssignmentType]
     epoch_rows_max: int = _setting(100_000, "source rows taken into one epoch")  # pyright: ignore[reportAssignmentType]
     fill_rows_min: int = _setting(100_000, "views over more rows are filled in chunks")  # pyright: ignore[reportAssignmentType]
+    sink_outbox_rows_max: int = _setting(1_000_000, "changes a sink keeps unsent; beyond: 53400")  # pyright: ignore[reportAssignmentType]
     copy_mb_max: int = _setting(1024, "memory of one COPY FROM; more is refused (54000)")  # pyright: ignore[reportAssignmentType]
     write_mb_max: int = _setting(0, "rows one transaction writes; more: 53200; 0: a quarter of memory")  # pyright: ignore[reportAssignmentType]
     checkpoint_interval_s: int = _setting(30, "longest time between checkpoints")  # pyright: ignore[reportAssignmentType]

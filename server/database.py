@@ -90,7 +90,9 @@ class Database:
         self.end: Callable[..., None] = lambda rejoin=False, failure="": None
         """Ends the server: for good, to come back as a standby, or because of a failure. Any thread."""
         self.on_promoted: Callable[[], object] = lambda: None
-        self._limits = EngineLimits(config.epoch_interval_ms, config.epoch_rows_max)
+        self._limits = EngineLimits(
+            config.epoch_interval_ms, config.epoch_rows_max, config.sink_outbox_rows_max
+        )
         self._place: Place | None = None
         if storage is None:
             self._place = place_of(config)

@@ -15,7 +15,7 @@ from ..storage.errors import StartupError
 from .simple_client import QueryFailed, SimpleClient
 
 HOST = "127.0.0.1"
-START_S_MAX = 120.0
+START_S_MAX = 600.0
 ANSWER_S_MAX = 5.0
 GAP_S_MAX = 60.0
 ENDING_S_MAX = 30.0
