@@ -11,12 +11,8 @@ something must be waited for (see `wire.py`). The rules kept here are PostgreSQL
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from concurrent.futures import Future
 from time import perf_counter
-from typing import Any, TypeVar
-
-import pyarrow as pa
 
 from ..storage.errors import (
     DuplicateCursor,
@@ -27,7 +23,6 @@ from ..storage.errors import (
     InvalidStatementName,
     ObjectNotReady,
     ProtocolViolation,
-    QueryCanceled,
     SqlError,
     SyntaxFault,
     UndefinedObject,
@@ -35,46 +30,24 @@ from ..storage.errors import (
 )
 from ..storage.types import UNKNOWN, Type, type_by_oid
 from . import messages
-from .backend import Backend, CopyDirection, Prepared, Result, TransactionStatus
-from .copy_codec import CopyEncoder
-from .copying import CopyReceiver
-from .datarow import PIECE_BYTES, RowEncoder
+from .answering import Answering, canceled, result_of
+from .backend import Backend, Prepared, Result, TransactionStatus
 from .messages import TEXT
 from .portal import Portal, Statement, bind_values, spread_formats
 from .traffic import Traffic
 from .wire import FatalViolation, Phase, Steps, Wait, as_sql_error
 
-T = TypeVar("T")
-Waiting = Generator["Future[Any] | Wait", None, T]
 
-_UNLIMITED = 1 << 62
-_PULL_BYTES = 64
-"""What a pull counts for beside its rows, so that many small ones let others have a turn too."""
-
-
-class Session:
+class Session(Answering):
     """The speaker of a connection that has logged in."""
 
-    __slots__ = ("_backend", "_copy", "_extended", "_interrupted", "_portals", "_rowing", "_started",
-                 "_statements", "_traffic", "_unconfirmed", "out", "phase", "sync_follows")  # fmt: skip
+    __slots__ = ("_extended", "_statements", "sync_follows")
 
     def __init__(self, backend: Backend, out: list[bytes], traffic: Traffic | None = None) -> None:
-        self.phase = Phase.READY
+        super().__init__(backend, out, traffic or Traffic())
         self.sync_follows = False
-        self.out = out
-        self._backend = backend
-        self._traffic = traffic or Traffic()
-        self._started = 0.0
-        """When the statement under way began."""
         self._statements: dict[str, Statement] = {}
-        self._portals: dict[str, Portal] = {}
-        self._copy: CopyReceiver | None = None
         self._extended = False
-        self._interrupted = False
-        self._rowing = False
-        """Whether rows are being sent: the wire itself then answers a cancel request."""
-        self._unconfirmed: bytes | None = None
-        """The CommandComplete that holds only if the implicit transaction commits."""
 
     # The simple protocol.
 
@@ -113,7 +86,7 @@ class Session:
             raise UndefinedParameter("there is no parameter $1")
         self._started = perf_counter()
         outcome = self._backend.execute(prepared, (), alone)
-        result = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
+        result = (yield from result_of(outcome)) if isinstance(outcome, Future) else outcome
         statement = Statement("", prepared)
         portal = Portal(statement, (), ())
         portal.start(result)
@@ -196,7 +169,7 @@ class Session:
         return self._answer(portal, rows_max)
 
     def _execute_later(self, portal: Portal, outcome: Future[Result], rows_max: int) -> Steps:
-        portal.start((yield from _outcome(outcome)))
+        portal.start((yield from result_of(outcome)))
         steps = self._answer(portal, rows_max)
         if steps is not None:
             yield from steps
@@ -254,27 +227,6 @@ class Session:
     def terminate(self, body: bytes) -> None:
         self.phase = Phase.CLOSED
 
-    # COPY data.
-
-    def copy_data(self, body: bytes) -> None:
-        assert self._copy is not None
-        if not self._copy.receive(body):
-            self.phase = Phase.READY
-
-    def copy_done(self, body: bytes) -> None:
-        self.phase = Phase.READY
-
-    def copy_fail(self, body: bytes) -> None:
-        assert self._copy is not None
-        self.phase = Phase.READY
-        self._copy.abandon(QueryCanceled(f"COPY from stdin failed: {messages.parse_copy_fail(body)}"))
-
-    def copy_interrupted(self, body: bytes) -> None:
-        assert self._copy is not None
-        error = FatalViolation("unexpected message type during COPY from stdin")
-        self._copy.abandon(error)
-        raise error
-
     # What the wire calls.
 
     def failed(self, error: SqlError) -> None:
@@ -289,7 +241,7 @@ class Session:
     def interrupt(self) -> bool:
         self._backend.cancel()
         if self._copy is not None and self.phase is Phase.COPY_IN:
-            self._copy.abandon(_canceled())
+            self._copy.abandon(canceled())
             self.phase = Phase.READY
             return True
         self._interrupted = self._rowing
@@ -308,128 +260,6 @@ class Session:
             self._drop_portal(name)
         self._backend.close()
 
-    # Results.
-
-    def _answer(self, portal: Portal, rows_max: int) -> Steps | None:
-        """Sends what a statement gave: its rows, at most `rows_max` unless 0, and its completion."""
-        result = portal.result
-        assert result is not None
-        if result.notices or result.parameters:
-            self._announce(result)
-        if result.copy is CopyDirection.IN:
-            return self._copy_in(result)
-        if result.copy is CopyDirection.OUT:
-            return self._copy_out(portal, result)
-        if result.columns is not None:
-            if result.few is not None and not rows_max:
-                return self._few(portal, result, result.few)
-            return self._rows(portal, result, rows_max or _UNLIMITED)
-        self._complete(result.tag, 0)
-        return None
-
-    def _announce(self, result: Result) -> None:
-        for notice in result.notices:
-            self.out.append(messages.notice_response(notice))
-        for name, value in result.parameters.items():
-            self.out.append(messages.parameter_status(name, value))
-        result.notices, result.parameters = [], {}
-
-    def _few(self, portal: Portal, result: Result, columns: list[pa.Array]) -> None:
-        """All rows of a small result, with nothing to wait for."""
-        portal.close()
-        result.few = None
-        rows = len(columns[0])
-        if rows:
-            self.out.append(self._encoder(portal, result).encode(columns, rows))
-        self._complete(result.tag, rows)
-
-    def _rows(self, portal: Portal, result: Result, rows_max: int) -> Steps:
-        result.few = None
-        sent = yield from self._send(portal, self._encoder(portal, result), rows_max)
-        if portal.ended:
-            self._complete(result.tag, sent)
-        else:
-            self.out.append(messages.PORTAL_SUSPENDED)
-
-    def _encoder(self, portal: Portal, result: Result) -> RowEncoder:
-        settings = self._backend.text_settings
-        if result.columns is portal.statement.prepared.columns:
-            return portal.statement.encoder(portal.formats, settings)
-        columns = result.columns or ()
-        codes = spread_formats(portal.formats, len(columns), "result")
-        return RowEncoder([column.type for column in columns], codes, settings)
-
-    def _send(self, portal: Portal, encoder: RowEncoder | CopyEncoder, rows_max: int) -> Waiting[int]:
-        """Pulls and sends rows until `rows_max` or the end; pauses when enough is buffered."""
-        sent = unsent = 0
-        self._rowing, self._interrupted = True, False
-        try:
-            while sent < rows_max:
-                piece = portal.pull(rows_max - sent)
-                if piece is None:
-                    break
-                if isinstance(piece, Future):
-                    yield piece
-                    self._check_interrupt()
-                    piece.result()
-                    continue
-                columns, rows = piece
-                if rows:
-                    data = encoder.encode(columns, rows)
-                    self.out.append(data)
-                    sent += rows
-                    unsent += len(data)
-                unsent += _PULL_BYTES
-                if unsent > PIECE_BYTES:
-                    yield Wait.DRAIN
-                    unsent = 0
-                    self._check_interrupt()
-        except BaseException:
-            portal.close()
-            raise
-        finally:
-            self._rowing = False
-        return sent
-
-    def _check_interrupt(self) -> None:
-        if self._interrupted:
-            raise _canceled()
-
-    def _copy_out(self, portal: Portal, result: Result) -> Steps:
-        columns = result.columns or ()
-        encoder = CopyEncoder(result.copy_options, columns, self._backend.text_settings)
-        self.out.append(messages.copy_response(b"H", encoder.format_code, len(columns)))
-        sent = yield from self._send(portal, encoder, _UNLIMITED)
-        self.out.append(encoder.finish() + messages.COPY_DONE)
-        self._complete(result.tag, sent)
-
-    def _copy_in(self, result: Result) -> Steps:
-        copy_in = result.copy_in
-        assert copy_in is not None
-        receiver = CopyReceiver(copy_in, result.copy_options, self._backend.text_settings)
-        self.out.append(messages.copy_response(b"G", receiver.format_code, len(copy_in.columns)))
-        self._copy, self.phase = receiver, Phase.COPY_IN
-        try:
-            yield Wait.COPY
-            outcome = receiver.finish()
-            done = (yield from _outcome(outcome)) if isinstance(outcome, Future) else outcome
-        except GeneratorExit:
-            receiver.abandon(QueryCanceled("connection lost during COPY from stdin"))
-            raise
-        finally:
-            self._copy = None
-        self._announce(done)
-        self._complete(done.tag, 0)
-
-    def _complete(self, tag: str, rows: int) -> None:
-        if "{rows}" in tag:
-            tag = tag.replace("{rows}", str(rows))
-        elif tag == "COMMIT" or tag == "ROLLBACK":
-            self._drop_portals()
-        self._traffic.completed(tag, perf_counter() - self._started)
-        self._unconfirmed = messages.command_complete(tag)
-        self.out.append(self._unconfirmed)
-
     # Ends of transactions, errors, names.
 
     def _synchronise(self) -> Steps:
@@ -440,7 +270,7 @@ class Session:
     def _synchronised(self, pending: Future[None]) -> Steps:
         held = self._take_unconfirmed()
         try:
-            yield from _outcome(pending)
+            yield from result_of(pending)
         except Exception as error:
             self._answer_error(as_sql_error(error))
         else:
@@ -493,26 +323,6 @@ class Session:
         if portal is None:
             raise InvalidCursorName(f'portal "{name}" does not exist')
         return portal
-
-    def _drop_portal(self, name: str) -> None:
-        portal = self._portals.pop(name, None)
-        if portal is not None:
-            portal.close()
-
-    def _drop_portals(self) -> None:
-        for name in list(self._portals):
-            self._drop_portal(name)
-
-
-def _outcome(future: Future[T]) -> Waiting[T]:
-    """Waits for a future and gives its result. Raises what it failed with."""
-    if not future.done():
-        yield future
-    return future.result()
-
-
-def _canceled() -> QueryCanceled:
-    return QueryCanceled("canceling statement due to user request")
 
 
 def _parameter_type(oid: int) -> Type | None:
