@@ -224,16 +224,28 @@ def find_keys(slots, after, swept, key_data, key_offsets, width, limit, data, of
         length = width if width > 0 else offsets[i + 1] - start
         tag = tags[i % _BLOCK]
         at = _home(tag, size)
+        found = -1
         if at < swept:
             at = _home(tag, after.size >> 1)
             at = _probe(after, at, tag, key_data, key_offsets, width, limit, data, start, length)
-            slot = after[at]
-        else:
-            at = _probe(slots, at, tag, key_data, key_offsets, width, limit, data, start, length)
+            # An empty slot that a writer has filled in the meantime has an entry that is too new.
+            entry = np.int64(after[at] & _LOWER) - 1
+            out[i] = entry if entry < limit else -1
+            continue
+        while True:  # As `_probe`, a call of which takes as long as all this.
             slot = slots[at]
-        # An empty slot that a writer has filled in the meantime has an entry that is too new.
-        entry = np.int64(slot & _LOWER) - 1
-        out[i] = entry if entry < limit else -1
+            if slot == 0:
+                break
+            if slot >> _32 == tag:
+                entry = np.int64(slot & _LOWER) - 1
+                if entry < limit:
+                    other = entry * width if width > 0 else key_offsets[entry]
+                    stored = width if width > 0 else key_offsets[entry + 1] - other
+                    if stored == length and _same(data, start, key_data, other, length):
+                        found = entry
+                        break
+            at += 1
+        out[i] = found
 
 
 @nb.njit(
@@ -262,18 +274,27 @@ def intern_keys(slots, after, swept, key_data, key_offsets, width, count, head, 
         start = i * width if width > 0 else offsets[i]
         length = width if width > 0 else offsets[i + 1] - start
         tag = tags[i % _BLOCK]
-        made = tag << _32 | np.uint64(count + 1)
         at = _home(tag, size)
+        found = -1
         swept_already = at < swept
         if swept_already:
             at = _home(tag, after.size >> 1)
             at = _probe(after, at, tag, key_data, key_offsets, width, count, data, start, length)
-            slot = after[at]
-        else:
-            at = _probe(slots, at, tag, key_data, key_offsets, width, count, data, start, length)
+            found = np.int64(after[at] & _LOWER) - 1
+        while not swept_already:  # As `_probe`, a call of which takes as long as all this.
             slot = slots[at]
-        if slot != 0:
-            out[i] = np.int64(slot & _LOWER) - 1
+            if slot == 0:
+                break
+            if slot >> _32 == tag:
+                entry = np.int64(slot & _LOWER) - 1
+                other = entry * width if width > 0 else key_offsets[entry]
+                stored = width if width > 0 else key_offsets[entry + 1] - other
+                if stored == length and _same(data, start, key_data, other, length):
+                    found = entry
+                    break
+            at += 1
+        if found >= 0:
+            out[i] = found
             continue
         target = count * width if width > 0 else key_offsets[count]
         for j in range(length):
@@ -281,6 +302,7 @@ def intern_keys(slots, after, swept, key_data, key_offsets, width, count, head, 
         if width == 0:
             key_offsets[count + 1] = target + length
         head[count] = -1
+        made = tag << _32 | np.uint64(count + 1)
         if swept_already:
             after[at] = made
         else:

@@ -11,6 +11,7 @@ Linux has 2**47 addresses for a process. All reservations together take a quarte
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import sys
@@ -28,11 +29,13 @@ HUGE_PAGES_FROM = 4 << 20
 ADDRESSES = 1 << 45
 """Bytes of all reservations."""
 SHARE = 256
+HUGE_PAGE = 2 << 20
 MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 _reserved: dict[int, int] = {}
 """Bytes of each reservation, by a number of its own."""
+_numbers = itertools.count()
 
 
 def empty(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -75,16 +78,25 @@ def _room() -> int:
 
 def _reserve(needed: int, size: int, kind: np.dtype[Any]) -> npt.NDArray[Any] | None:
     """A mapping of `size` bytes as an array; None if it would not do, or the system refuses."""
-    pages = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-    if pages < needed:
+    if size < needed:
         return None
+    number = next(_numbers)
+    start = _stagger(number) if size > HUGE_PAGES_FROM else 0
+    pages = start + -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         mapping = mmap.mmap(-1, pages, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
     except (OSError, ValueError, OverflowError):
         return None
     if pages > HUGE_PAGES_FROM and hasattr(mmap, "MADV_HUGEPAGE"):
         mapping.madvise(mmap.MADV_HUGEPAGE, HUGE_PAGES_FROM)
-    number = id(mapping)
     _reserved[number] = pages
     weakref.finalize(mapping, _reserved.pop, number, None).atexit = False
-    return np.frombuffer(mapping, kind, pages // kind.itemsize)
+    return np.frombuffer(mapping, kind, (pages - start) // kind.itemsize, start)
+
+
+def _stagger(number: int) -> int:
+    """Where in its mapping an array begins, so that huge pages begin elsewhere in each (by the golden ratio).
+
+    Columns that grow side by side would otherwise all take their next in the same epoch, 0.3 ms for each.
+    """
+    return int(number * 0.6180339887 % 1 * HUGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
