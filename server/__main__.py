@@ -61,9 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--application", default="millpond", metavar="NAME", help="whose topics (millpond)")
     check.set_defaults(run=_check)
     bench = commands.add_parser("bench", help="measure this machine, and DuckDB beside")
-    bench.add_argument("suite", choices=["core"])
+    bench.add_argument("suite", choices=["core", "kafka"])
     bench.add_argument("--lines", default="", metavar="A,B", help="only these lines")
-    bench.add_argument("--rows", type=int, default=0, help="rows of the largest input (5000000)")
+    bench.add_argument("--rows", type=int, default=0, help="of the largest input (5000000; kafka 1000000)")
+    bench.add_argument("--kafka", default="", metavar="HOST:PORT", help="the broker of bench kafka")
     bench.add_argument("--json", default="", metavar="FILE", help="write the figures there too")
     bench.set_defaults(run=_bench)
     return parser
@@ -118,8 +119,10 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from .bench.command import bench_core
+    from .bench.command import bench_core, bench_kafka
 
+    if options.suite == "kafka":
+        return bench_kafka(options.kafka, options.lines, options.rows, options.json)
     return bench_core(options.lines, options.rows, options.json)
 
 

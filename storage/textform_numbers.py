@@ -306,9 +306,19 @@ def _rounded(value: float, precision: int) -> str:
     return f"{value:.{precision}g}"
 
 
+_OWN_TEXT = r"^(?:(?:0|[1-9]\d*)(?:\.\d+)?|-(?:[1-9]\d*(?:\.\d+)?|0\.\d*[1-9]\d*))$"
+"""Numbers written as numeric_out writes them: no plus, no leading zeros, no exponent, no negative zero."""
+_OWN_TEXT_BYTES_MAX = 1000
+
+
 def parse_numerics(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.Array:
     """Numbers of a numeric type, rounded to its declared scale. Raises 22P02 and 22003."""
     arrow = type_.arrow
+    if len(texts) > SMALL and type_.scale is None and type_.typmod < 0:
+        own = matches(texts, _OWN_TEXT) & (
+            fixed_values(pc.binary_length(texts), np.int32) < _OWN_TEXT_BYTES_MAX
+        )
+        return parse_mixed(texts, own, lambda rows: rows, lambda text: decimals.parse_numeric(type_, text))
     if len(texts) <= SMALL or type_.scale is None:
         return parse_each(texts, lambda text: decimals.parse_numeric(type_, text), arrow)
     scale = type_.scale

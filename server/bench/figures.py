@@ -10,9 +10,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value. `ratio`: to DuckDB's rate on one thread, None where there is nothing to compare.
+    """One measured value. `ratio`: to the baseline of the suite, None where there is nothing to compare.
 
-    `target` is what `issue 3` asks for: the value must not be below it, or above it where less is better.
+    `target`: what the value must not be below, or above where less is better.
     """
 
     line: str
@@ -40,7 +40,7 @@ def shown(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
-HEAD = ("line", "what", "value", "unit", "DuckDB ratio", "wanted", "note")
+HEAD = ("line", "what", "value", "unit", "ratio", "wanted", "note")
 
 
 def cells(figure: Figure) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ def cells(figure: Figure) -> tuple[str, ...]:
 
 
 class Printer:
-    """Prints figures as they come, in columns of fixed width."""
+    """Prints figures as they come, in columns of fixed width; `baseline`: what ratios are to."""
 
-    _WIDTHS = (18, 40, 12, 9, 12, 16, 0)
+    _WIDTHS = (18, 40, 12, 9, 14, 16, 0)
 
-    def __init__(self) -> None:
-        self._print(HEAD)
+    def __init__(self, baseline: str) -> None:
+        self._print((*HEAD[:4], f"{baseline} ratio", *HEAD[5:]))
 
     def show(self, figure: Figure) -> None:
         self._print(cells(figure))

@@ -20,7 +20,7 @@ from .process import Server
 ROWS = 1_000_000
 MESSAGE_BYTES = 200
 GROUPS = 1000
-CONSUMED = 1000
+CONSUMED = 500
 """Messages a call of the bare loop takes at once."""
 SILENCE_S = 30.0
 
@@ -79,7 +79,7 @@ class Topic:
         taken = len(consumer.consume(1, SILENCE_S))
         started = time.perf_counter()
         while taken < self._place.rows:
-            messages = consumer.consume(CONSUMED, 1.0)
+            messages = consumer.consume(min(CONSUMED, self._place.rows - taken), 1.0)
             taken += len(messages)
             if not messages and time.perf_counter() - started > SILENCE_S:
                 raise RuntimeError(f"the broker gave {taken} of {self._place.rows} messages")

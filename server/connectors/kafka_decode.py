@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,7 @@ class KafkaDecoder:
         if self._options.format == "debezium":
             return self._images(records) if self._options.before_images else self._debezium(records)
         rows = Rows(len(records))
-        empty = np.fromiter((value is None for value in records.values), np.bool_, len(records))
+        empty = _without_value(records)
         deletes = empty if self._options.format == "upsert" else np.zeros(len(records), np.bool_)
         if empty.any() and self._options.format == "plain":
             for row in np.flatnonzero(empty).tolist():
@@ -97,7 +98,7 @@ class KafkaDecoder:
             indices = pa.array(positions, mask=empty)
             decoded = [column.take(indices) for column in decoded]
         else:
-            decoded = self._values([value or b"" for value in values], self._members, rows)
+            decoded = self._values(cast(Sequence[bytes], values), self._members, rows)
         found = dict(zip(self._members.names, decoded, strict=True))
         for name, include in self._included.items():
             column = self.schema[self.schema.names.index(name)]
@@ -221,10 +222,16 @@ class _Events:
         return np.fromiter((op in wanted for op in self.operations), np.bool_, len(self.operations))
 
 
+def _without_value(records: Records) -> Mask:
+    if None not in records.values:
+        return np.zeros(len(records), np.bool_)
+    return np.fromiter((value is None for value in records.values), np.bool_, len(records))
+
+
 def _events(records: Records, rows: Rows) -> _Events:
     """Finds the members of change events; what is none is marked in `rows`."""
     pieces = Pieces.of([value or b"{}" for value in records.values])
-    empty = np.fromiter((value is None for value in records.values), np.bool_, len(records))
+    empty = _without_value(records)
     inner = _payloads(pieces)
     found = find_members(inner, ("op", "before", "after"))
     strange = find_members(pieces, ()).strange

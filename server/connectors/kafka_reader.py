@@ -22,7 +22,7 @@ from .kafka_options import QUIET, KafkaOptions
 from .kafka_records import Records
 from .kafka_topic import Topic, TopicQuestions, kafka_problem
 
-CHUNK = 1000
+CHUNK = 250
 """Messages taken at once: more at a time are slower, they leave the processor's cache."""
 WAIT_S = 0.1
 """How long a poll waits for a first message."""
@@ -277,6 +277,7 @@ class KafkaReader:
             if rest <= 0 or time.monotonic() >= deadline:
                 break
             messages = consumer.consume(rest, 0)
+        self._move(consumer, at)
         self._heard, self._failure = time.monotonic(), None
         if not len(records):
             # Control records only: the offset follows when nothing else comes.
@@ -286,21 +287,27 @@ class KafkaReader:
         return self._batch(at, records)
 
     def _take(self, messages: Sequence[Any], records: Records, at: Offset) -> None:
-        """Adds messages to `records` and moves `at` behind them. Raises SqlError for an error among them."""
-        for message in [m for m in messages if m.error() is not None]:
+        """Adds messages to `records` and moves `at` behind what ends a partition. Raises SqlError for an
+        error among them."""
+        noted = [message for message in messages if message.error() is not None]
+        if not noted:
+            records.add(messages, self._decoder.wants_timestamps, self._decoder.wants_headers)
+            return
+        data = [message for message in messages if message.error() is None]
+        records.add(data, self._decoder.wants_timestamps, self._decoder.wants_headers)
+        for message in noted:
             if message.error().code() != KafkaError._PARTITION_EOF:
                 raise self._message_problem(message)
-        data = [m for m in messages if m.error() is None]
-        records.add(data, self._decoder.wants_timestamps, self._decoder.wants_headers)
-        if data:
-            ends = dict(zip(records.partitions[-len(data) :], records.offsets[-len(data) :], strict=True))
-            for partition, offset in ends.items():
-                at.next[partition] = offset + 1
-        if len(data) < len(messages):
-            for message in messages:
-                if message.error() is not None and message.offset() >= 0:
-                    partition = message.partition()
-                    at.next[partition] = max(at.next[partition], message.offset())
+            if message.offset() >= 0:
+                partition = message.partition()
+                at.next[partition] = max(at.next[partition], message.offset())
+
+    def _move(self, consumer: Consumer, at: Offset) -> None:
+        """Moves `at` behind the messages the consumer has handed out."""
+        places = [TopicPartition(self._options.topic, partition) for partition in at.next]
+        for place in consumer.position(places):
+            if place.offset >= 0:
+                at.next[place.partition] = max(at.next[place.partition], place.offset)
 
     def _message_problem(self, message: Any) -> SqlError:
         error = message.error()
