@@ -12,6 +12,7 @@ $(STAMP): pyproject.toml
 	@test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(RUN)/python -m compileall -q storage operators sql planner runtime server
 	@touch $@
 
 demo: $(STAMP)

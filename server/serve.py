@@ -8,12 +8,14 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
 
 from ..storage.errors import StartupError
+from ..storage.kernels_lazy import load_all
 from .auth import Access, load_users
 from .config import Config
 from .database import Database
@@ -127,6 +129,7 @@ async def _run(database: Database, config: Config, ending: Ending, metrics: Metr
     database.end_session = lambda number: loop.call_soon_threadsafe(listener.terminate, number)
     database.on_promoted = lambda: loop.call_soon_threadsafe(listener.announce, {"in_hot_standby": "off"})
     database.start()
+    threading.Thread(target=load_all, name="kernels", daemon=True).start()
     _calm_collector()
     if metrics is not None:
         metrics.running(database, listener)

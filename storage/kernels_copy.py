@@ -13,8 +13,9 @@ offsets and bytes. An incomplete row at the end is left for the next call.
 # pyright: basic
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
+from .kernels_lazy import njit
 from .kernels_wire import _I32, _I64, _INT, _OUT, _OUT64, _U8
 
 MORE, END_MARKER, EXTRA, MISSING, STRAY_RETURN, STRAY_NEWLINE, FIELD_COUNT, BAD_LENGTH = range(8)

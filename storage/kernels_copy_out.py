@@ -9,9 +9,10 @@ As in `kernels_wire.py` row sizes are summed column by column, then each column 
 # pyright: basic
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
 from .kernels_copy import _BYTE, _equals
+from .kernels_lazy import njit
 from .kernels_wire import _I32, _INT, _OUT, _OUT64, _U8
 
 

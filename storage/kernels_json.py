@@ -9,7 +9,9 @@ only marked: an exact decoder looks at it then, and has the words for what is wr
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from .kernels_lazy import njit
 
 _U8 = types.Array(types.uint8, 1, "C", readonly=True)
 _I64 = types.Array(types.int64, 1, "C", readonly=True)

@@ -9,6 +9,8 @@ import numba as nb
 import numpy as np
 from numba import types as t
 
+from .kernels_lazy import njit
+
 _INT64 = t.Array(t.int64, 1, "C", readonly=True)
 _INT64_OUT = t.int64[::1]
 _HALF = np.uint64(32)
@@ -32,7 +34,7 @@ def _product(a, b):
     return (other << _HALF) | (first & _LOW), high
 
 
-@nb.njit([t.void(_INT64, _INT64, _INT64, _INT64, _INT64, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
+@njit([t.void(_INT64, _INT64, _INT64, _INT64, _INT64, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
 def add_by_group(data, weights, ids, old_counts, old_words, counts, words):
     """Σ weight and Σ weight · value of each group, added to what the first groups had.
 

@@ -9,7 +9,9 @@ no NULL).
 # pyright: basic
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
+
+from .kernels_lazy import njit
 
 _U8 = types.Array(types.uint8, 1, "C", readonly=True)
 _I32 = types.Array(types.int32, 1, "C", readonly=True)

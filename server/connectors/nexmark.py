@@ -21,7 +21,6 @@ from ...storage.errors import InvalidParameterValue
 from ...storage.schema import Schema
 from ...storage.types import INT8, TIMESTAMP, VARCHAR, Type
 from .base import check_options, connector, integer_option
-from .nexmark_words import AUCTION_WORDS, CHANNELS, CITIES, EXTRAS, NAMES, STATES, URLS
 from .randomness import Ints, Randomness
 
 PERSONS, AUCTIONS, EVENTS = 1, 3, 50
@@ -189,43 +188,52 @@ class Generator:
         return numbers[place >= PERSONS + AUCTIONS]
 
     def _person(self) -> dict[str, Callable[[Ints], pa.Array]]:
+        # Making the words takes some fifty milliseconds, which only who draws them pays.
+        from . import nexmark_words as words
+
         r = self._random
         return {
             "id": lambda n: pa.array(FIRST_PERSON + last_person(n)),
-            "name": lambda n: _word(NAMES, r, "name", n),
-            "email_address": lambda n: _word(EXTRAS.emails, r, "email", n),
-            "credit_card": lambda n: _word(EXTRAS.cards, r, "card", n),
-            "city": lambda n: _word(CITIES, r, "city", n),
-            "state": lambda n: _word(STATES, r, "state", n),
+            "name": lambda n: _word(words.NAMES, r, "name", n),
+            "email_address": lambda n: _word(words.EXTRAS.emails, r, "email", n),
+            "credit_card": lambda n: _word(words.EXTRAS.cards, r, "card", n),
+            "city": lambda n: _word(words.CITIES, r, "city", n),
+            "state": lambda n: _word(words.STATES, r, "state", n),
             "date_time": self._time,
-            "extra": lambda n: _word(EXTRAS.padding, r, "person extra", n),
+            "extra": lambda n: _word(words.EXTRAS.padding, r, "person extra", n),
         }
 
     def _auction(self) -> dict[str, Callable[[Ints], pa.Array]]:
+        # Making the words takes some fifty milliseconds, which only who draws them pays.
+        from . import nexmark_words as words
+
         r = self._random
         return {
             "id": lambda n: pa.array(FIRST_AUCTION + last_auction(n)),
-            "item_name": lambda n: _word(AUCTION_WORDS.items, r, "item", n),
-            "description": lambda n: _word(AUCTION_WORDS.descriptions, r, "description", n),
+            "item_name": lambda n: _word(words.AUCTION_WORDS.items, r, "item", n),
+            "description": lambda n: _word(words.AUCTION_WORDS.descriptions, r, "description", n),
             "initial_bid": lambda n: pa.array(self._price("initial", n)),
             "reserve": lambda n: pa.array(self._price("initial", n) + self._price("reserve", n)),
             "date_time": self._time,
             "expires": lambda n: self._time(n, self._length_us(n)),
             "seller": lambda n: pa.array(self._seller(n)),
             "category": lambda n: pa.array(FIRST_CATEGORY + r.below("category", n, CATEGORIES)),
-            "extra": lambda n: _word(EXTRAS.padding, r, "auction extra", n),
+            "extra": lambda n: _word(words.EXTRAS.padding, r, "auction extra", n),
         }
 
     def _bid(self) -> dict[str, Callable[[Ints], pa.Array]]:
+        # Making the words takes some fifty milliseconds, which only who draws them pays.
+        from . import nexmark_words as words
+
         r = self._random
         return {
             "auction": lambda n: pa.array(self._bid_auction(n)),
             "bidder": lambda n: pa.array(self._bidder(n)),
             "price": lambda n: pa.array(self._price("price", n)),
-            "channel": lambda n: _word(CHANNELS, r, "channel", n),
-            "url": lambda n: _word(URLS, r, "channel", n),
+            "channel": lambda n: _word(words.CHANNELS, r, "channel", n),
+            "url": lambda n: _word(words.URLS, r, "channel", n),
             "date_time": self._time,
-            "extra": lambda n: _word(EXTRAS.padding, r, "bid extra", n),
+            "extra": lambda n: _word(words.EXTRAS.padding, r, "bid extra", n),
         }
 
     def _time(self, n: Ints, plus_us: Ints | int = 0) -> pa.Array:
