@@ -14,6 +14,7 @@ from .client import Client, PreparedStatement, describes, executes
 from .cursor import Cursor
 from .futures import then
 from .run_query import run_select
+from .streaming import Streamed
 
 
 @executes(st.DeclareCursor)
@@ -40,7 +41,8 @@ def run_declare(
 
 def _cursor(client: Client, statement: st.DeclareCursor, result: Result) -> Cursor:
     assert result.columns is not None
-    pieces: list[list[pa.Array]] = [piece for piece in result.batches if isinstance(piece, list)]
+    batches = result.batches.here() if isinstance(result.batches, Streamed) else result.batches
+    pieces: list[list[pa.Array]] = [piece for piece in batches if isinstance(piece, list)]
     rows = [
         pa.concat_arrays([piece[i] for piece in pieces]) if pieces else pa.array([], column.type.arrow)
         for i, column in enumerate(result.columns)

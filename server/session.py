@@ -27,6 +27,7 @@ from ..storage.errors import (
     SyntaxFault,
     UndefinedObject,
     UndefinedParameter,
+    forget_frames,
 )
 from ..storage.types import UNKNOWN, Type, type_by_oid
 from . import messages
@@ -297,6 +298,7 @@ class Session(Answering):
         self._traffic.failed(error.code)
         self._backend.fail()
         self.out.append(messages.error_response(error))
+        forget_frames(error)
 
     def _statement(self, name: str) -> Statement:
         found = self._statements.get(name)

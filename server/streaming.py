@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..operators.zset import ZSet
 
-STREAM_BYTES = 32 << 20
+STREAM_BYTES = 8 << 20
 """A result is computed whole, and then sent, if it has no more than so many bytes."""
 
 Columns = list[pa.Array]
@@ -46,6 +46,13 @@ class Streamed:
             self._batches = self._cut(piece)
             batch = next(self._batches, None)
         return batch
+
+    def here(self) -> Iterator[Columns]:
+        """The rows still to come, made in the caller's thread: no read thread must wait for another."""
+        assert self._coming is None
+        yield from self._batches
+        for piece in self._pieces:
+            yield from self._cut(piece)
 
     def close(self) -> None:
         """No more rows are wanted."""

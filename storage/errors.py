@@ -20,6 +20,20 @@ import numpy.typing as npt
 _BY_CODE: dict[str, type[SqlError]] = {}
 
 
+def forget_frames(error: BaseException) -> None:
+    """Lets go of the frames an error came through, once it has been answered: their variables hold rows.
+
+    Whoever waits for a future has it in a variable, the future has its error, and the error's traceback has
+    that frame: a cycle, so all of it would stay until a garbage collection.
+    """
+    left, known = [error], set[int]()
+    while left:
+        one = left.pop()
+        known.add(id(one))
+        one.__traceback__ = None
+        left += [o for o in (one.__cause__, one.__context__) if o is not None and id(o) not in known]
+
+
 class SqlError(Exception):
     """An error answered to the client, with PostgreSQL's fields.
 

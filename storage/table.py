@@ -377,7 +377,7 @@ class StateTable:
             self._published = self._published.at(epoch)
             return change
         self._forget()
-        if rows.limit - rows.live - rows.remembered > max(rows.live, DEAD_ROWS_MIN):
+        if rows.wasted > max(rows.live, DEAD_ROWS_MIN):
             self._compact(epoch)
         self._publish(epoch)
         return change

@@ -245,6 +245,15 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self.readers.append(weakref.ref(view))
         return view
 
+    @property
+    def wasted(self) -> int:
+        """Rows that have ended, or keys of an index that have no row, whichever are more.
+
+        Keys without rows come of looking for rows that are nowhere.
+        """
+        keys = max(index.count for index in (self.primary, *self.secondary))
+        return max(self.limit - self.live - self.remembered, keys - self.limit)
+
     def oldest_reader(self) -> int:
         """The oldest `as_of` among the views of these rows that someone still holds."""
         views = (reader() for reader in self.readers)

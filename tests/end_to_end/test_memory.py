@@ -63,14 +63,15 @@ def evicted_share(connection: psycopg.Connection) -> float:
 class Watch(threading.Thread):
     """The most memory that the server had resident."""
 
-    def __init__(self, server: ServerProcess) -> None:
+    def __init__(self, server: ServerProcess, every_s: float = 0.02) -> None:
         super().__init__(daemon=True)
         self.server = server
+        self.every_s = every_s
         self.stop = threading.Event()
         self.most = 0
 
     def run(self) -> None:
-        while not self.stop.wait(0.02):
+        while not self.stop.wait(self.every_s):
             self.most = max(self.most, resident_bytes(self.server.pid))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from millpond.storage import table as table_module
@@ -15,9 +16,11 @@ from millpond.storage.memory import MemoryStore
 from millpond.storage.mirror import Mirror
 from millpond.storage.replay import NetChange, Stretch
 from millpond.storage.rocks import RocksStore
+from millpond.storage.schema import Schema
 from millpond.storage.store import Store, StoreBatch
 from millpond.storage.table import StateTable, TableSnapshot
 from millpond.storage.tablespec import TableChange, TableSpec
+from millpond.storage.types import INT8
 
 from .test_table import SPECS, Model, apply, check, check_commit, content, delete, truncate, upsert
 
@@ -154,3 +157,24 @@ def test_a_table_opened_cold_has_its_rows() -> None:
     snapshot = cold.snapshot()
     places = snapshot.positions(0, snapshot.limit)
     assert content(spec, (snapshot.take(places), snapshot.weights(places))) == model.content()
+
+
+def test_keys_that_are_nowhere_do_not_fill_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for a key leaves an entry for it; a commit takes those away that have no row."""
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 100)
+    spec = TableSpec(Schema.of(id=INT8, n=INT8), key=(0,), indexes=((1,),))
+    table, checkpoints = StateTable("t", spec), Checkpoints(MemoryStore(), spec)
+    table.begin(1)
+    table.upsert([pa.array(range(50)), pa.array(range(50))])
+    checkpoints.pending.append(table.commit())
+    checkpoints.begin(table)
+    checkpoints.end(table, 0)
+    assert not table.complete
+    for epoch in range(2, 60):
+        table.begin(epoch)
+        asked = pa.array(range(epoch * 1000, epoch * 1000 + 100), pa.int64())
+        assert (table.lookup([asked]) < 0).all() and not len(table.matches(0, [asked])[0])
+        table.upsert([pa.array([epoch % 50]), pa.array([epoch])])
+        table.commit()
+        assert table.nbytes < 50_000
+    assert len(table) == 50
