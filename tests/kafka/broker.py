@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -78,18 +78,29 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+class Security(Protocol):
+    """What a broker needs for a listener that asks who is there (`secure.py`)."""
+
+    @property
+    def format_options(self) -> tuple[str, ...]: ...
+
+    def add_listener(self, properties: str) -> str: ...
+
+
 class Broker:
     """A running broker. `stop` and `start` keep its port and what it has stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, security: Security | None = None) -> None:
+        """`security`: a second listener, beside the open one."""
         self.folder = Path(tempfile.mkdtemp(prefix="millpond-kafka-"))
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._config = self.folder / "server.properties"
-        self._config.write_text(
-            _PROPERTIES.format(port=self.port, controller=free_port(), data=self.folder / "data")
-        )
-        self._format()
+        text = _PROPERTIES.format(port=self.port, controller=free_port(), data=self.folder / "data")
+        if security is not None:
+            text = security.add_listener(text)
+        self._config.write_text(text)
+        self._format(security.format_options if security is not None else ())
         self.start()
 
     @property
@@ -101,12 +112,12 @@ class Broker:
         quiet = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         return ["java", *options, *quiet, "-cp", f"{LIBS}/*", *arguments]
 
-    def _format(self) -> None:
+    def _format(self, options: tuple[str, ...]) -> None:
         command = self._java(
             "kafka.tools.StorageTool", "format", "--standalone", "-t", "millpondmillpondmillpA"
         )
         done = subprocess.run(
-            [*command, "-c", str(self._config)], capture_output=True, text=True, check=False
+            [*command, "-c", str(self._config), *options], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
