@@ -58,6 +58,8 @@ class RowTemplate:
     keys: tuple[Expr, ...] | None
     layers: tuple[tuple[Expr, ...], ...]
     personal: bool
+    fresh: bool
+    """An INSERT that only the primary key can be in the way of."""
 
 
 def row_template(write: TableWrite) -> RowTemplate | None:
@@ -89,7 +91,8 @@ def row_template(write: TableWrite) -> RowTemplate | None:
     for layer in given:
         layers.append(tuple(making.over_sources(expr, width) for expr in layer))
         width = len(layer)
-    return RowTemplate(write, write.node.schema, tuple(making.sources), keys, tuple(layers), personal)
+    fresh = write.kind is WriteKind.INSERT and write.conflict is None and not write.table.uniques
+    return RowTemplate(write, write.node.schema, tuple(making.sources), keys, tuple(layers), personal, fresh)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Sink, Source, Table
 from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded
+from ..storage.index import Entries
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
 from .fill import Fill
@@ -93,6 +94,11 @@ class Epoch:
         weights[:removed] = -1
         self.state.tables[changes.table.id].apply(columns, weights)
         self._follow(changes.table, columns, weights)
+
+    def insert(self, table: Table, columns: Sequence[pa.Array], entries: Entries) -> None:
+        """Applies rows, at least one, whose keys are not there; `entries` are those of `StateTable.enter`."""
+        self.state.tables[table.id].upsert_entered(columns, None, entries)
+        self._follow(table, columns, np.ones(len(entries), np.int64))
 
     def deliver(self, entry: Source | Table, batch: SourceBatch) -> None:
         """Takes a source's next records; its offset commits with them."""

@@ -19,13 +19,23 @@ from ..operators.evaluate import evaluate
 from ..operators.node import EpochContext
 from ..operators.zset import ZSet
 from ..planner.row_template import NOW, RowTemplate
+from ..storage.apply import group_entries
 from ..storage.arrowview import one_value
 from ..storage.errors import SqlError, StatementTooComplex
 from ..storage.table import StateTable
+from .constraints import check_rows
 from .epoch import Epoch
 from .relations import ReadContext
 from .works import Work, WriteOutcome, current_table
-from .writes import Columns, RowChanges, evaluate_write, take_all
+from .writes import (
+    Columns,
+    RowChanges,
+    evaluate_all,
+    evaluate_write,
+    refuse_existing_keys,
+    take_all,
+    with_row_ids,
+)
 
 Value = pa.Array | int | float | str | None
 """What a parameter is bound to: a simple value, or an array of length 1."""
@@ -125,6 +135,8 @@ class _Batch:
         table = current_table(epoch, template.write.table)
         stored = epoch.state.tables[table.id]
         rows, places = self._rows(works, stored)
+        if template.fresh:
+            return self._insert(rows, stored, len(works))
         changes = evaluate_write(
             template.write,
             ZSet.inserts(template.schema, rows),
@@ -133,15 +145,23 @@ class _Batch:
             lambda count: epoch.state.draw_row_ids(table, count),
         )
         outcomes = _outcomes(len(works), changes, places)
-        self._apply(changes)
+        _apply(lambda: epoch.write(changes))
         return outcomes
 
-    def _apply(self, changes: RowChanges) -> None:
-        """What fails here may have been done in part, so the whole epoch must not be."""
-        try:
-            self._epoch.write(changes)
-        except SqlError as error:
-            raise HalfWritten(error) from error
+    def _insert(self, rows: Columns, stored: StateTable, count: int) -> list[WriteOutcome]:
+        """INSERT where the primary key alone decides: what finds its rows also enters new ones."""
+        epoch, write = self._epoch, self._template.write
+        table = write.table
+        rows = with_row_ids(table, rows, count, lambda n: epoch.state.draw_row_ids(table, n))
+        check_rows(table, rows, self._context)
+        entries, existing = stored.enter([rows[i] for i in table.key or ()], count)
+        if existing.max() >= 0 or (count > 1 and len(group_entries(entries)[1]) < count):
+            refuse_existing_keys(table, rows, stored)
+        returning = None
+        if write.returning is not None:
+            returning = evaluate_all(write.returning, rows, self._context)
+        _apply(lambda: epoch.insert(table, rows, entries))
+        return _outcomes(count, RowChanges(table, [], rows, count, returning), None)
 
     def _rows(self, works: Sequence[RowWork], stored: StateTable) -> tuple[Columns, Places | None]:
         """Rows of the write's node, and which work each is of (None: one a work, in order)."""
@@ -177,6 +197,14 @@ class _Batch:
         return row
 
 
+def _apply(writing: Callable[[], None]) -> None:
+    """Does what may have been done in part when it fails, so that the whole epoch must not be."""
+    try:
+        writing()
+    except SqlError as error:
+        raise HalfWritten(error) from error
+
+
 class HalfWritten(Exception):
     """A table could not take rows that had passed all checks; `cause` says why."""
 
@@ -185,12 +213,15 @@ class HalfWritten(Exception):
         self.cause = cause
 
 
+_SIMPLE = frozenset({int, float, str, type(None)})
+
+
 def column_of(values: Sequence[Value], arrow: pa.DataType) -> pa.Array:
     """Bound values as one column."""
     if len(values) == 1:
         [value] = values
         return value if isinstance(value, pa.Array) else one_value(value, arrow)
-    if not any(isinstance(value, pa.Array) for value in values):
+    if _SIMPLE.issuperset(map(type, values)):
         return pa.array(values, arrow)
     parts = [value if isinstance(value, pa.Array) else one_value(value, arrow) for value in values]
     return pa.concat_arrays(parts)

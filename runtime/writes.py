@@ -117,7 +117,7 @@ def evaluate_write(
         batch = _delete(write, columns)
     returning = None
     if write.returning is not None:
-        returning = _evaluate_all(write.returning, batch.result, context)
+        returning = evaluate_all(write.returning, batch.result, context)
     return RowChanges(write.table, batch.removed, batch.inserted, batch.affected, returning, batch.origins)
 
 
@@ -134,7 +134,7 @@ def take_all(columns: Sequence[pa.Array], positions: npt.NDArray[np.int64] | npt
     return [column.take(indices) for column in columns]
 
 
-def _evaluate_all(exprs: Sequence[Expr], columns: Columns, context: EpochContext) -> Columns:
+def evaluate_all(exprs: Sequence[Expr], columns: Columns, context: EpochContext) -> Columns:
     length = len(columns[0])
     return [evaluate(expr, columns, length, context) for expr in exprs]
 
@@ -153,16 +153,16 @@ def _insert(
 ) -> _Batch:
     table = write.table
     count = len(columns[0])
-    columns = _with_row_ids(table, columns, count, draw_row_ids)
+    columns = with_row_ids(table, columns, count, draw_row_ids)
     check_rows(table, columns, context)
     if write.conflict is not None:
         return _insert_on_conflict(write, write.conflict, columns, access, context)
-    _refuse_existing_keys(table, columns, access)
+    refuse_existing_keys(table, columns, access)
     _refuse_duplicates(table, columns, access, replaced=None)
     return _Batch(_none(columns), columns, columns, count)
 
 
-def _with_row_ids(table: Table, columns: Columns, count: int, draw: Callable[[int], int]) -> Columns:
+def with_row_ids(table: Table, columns: Columns, count: int, draw: Callable[[int], int]) -> Columns:
     """The hidden row id of a table without primary key, drawn for every row."""
     hidden = [i for i, column in enumerate(table.schema) if column.hidden]
     if not hidden or not count:
@@ -173,7 +173,7 @@ def _with_row_ids(table: Table, columns: Columns, count: int, draw: Callable[[in
     return columns
 
 
-def _refuse_existing_keys(table: Table, columns: Columns, access: TableAccess) -> None:
+def refuse_existing_keys(table: Table, columns: Columns, access: TableAccess) -> None:
     """PRIMARY KEY: neither twice among the new rows nor already there."""
     keys = _keys(table, columns)
     count = len(columns[0])
@@ -238,7 +238,7 @@ def _insert_on_conflict(
     if action.update is None:
         free = rows_without_conflict(table, columns, access, action.arbiter)
         kept = take_all(columns, free)
-        _refuse_existing_keys(table, kept, access)
+        refuse_existing_keys(table, kept, access)
         _refuse_duplicates(table, kept, access, replaced=None)
         return _Batch(_none(kept), kept, kept, len(kept[0]), free)
     assert action.arbiter is not None
@@ -269,7 +269,7 @@ def _upsert(
         mask = predicate_mask(action.where, both, len(clashing), context)
         clashing, old = clashing[mask], take_all(old, np.flatnonzero(mask))
         both = old + take_all(columns, clashing)
-    updated = _evaluate_all(action.update, both, context) if len(clashing) else _none(columns)
+    updated = evaluate_all(action.update, both, context) if len(clashing) else _none(columns)
     check_rows(write.table, updated, context)
     new = np.flatnonzero(existing < 0)
     fresh = take_all(columns, new)
