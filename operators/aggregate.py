@@ -22,6 +22,7 @@ from .aggregate_calls import AggregateCall, Groups, Measure
 from .aggregate_fold import Fold, can_merge, needed_rows
 from .aggregate_plan import Plan, plan_calls
 from .aggregate_table import GroupTable, Old, Part, States, open_groups, open_shown_groups
+from .aggregate_write import GroupWriter, Written
 from .batch import BoolArray, Int64Array, gather, group_rows, poll, sum_by
 from .differing import differ_once, differing
 from .evaluate import evaluate_rows
@@ -147,7 +148,8 @@ class ShownAggregate:
         parts: list[Part] = [("key", i, 0) if i < width else ("result", i - width, 0) for i in self.columns]
         measures = [measure for measure, _ in plan.measures]
         table = open_shown_groups(context, suffix, parts, self.schema, self.key, node.calls, measures)
-        return _ShownAggregate(self.schema, node.group_schema, plan, table, self.columns)
+        writer = GroupWriter(table, plan.measures)
+        return _ShownAggregate(self.schema, node.group_schema, plan, table, self.columns, writer)
 
 
 def _plan(node: Aggregate, context: OpenContext | None) -> Plan:
@@ -188,14 +190,12 @@ class _Aggregate:
         width = len(self.keys)
         found = grouping(columns[:width], self.keys.types, len(kept), context)
         groups, order, entries, positions = self._groups(found)
-        counts, ids = found.sums(kept.weights).copy(), found.ids
+        counts, ids = found.sums(kept.weights).copy(), groups.ids
         if order is not None:
-            counts, ids = counts[order], np.argsort(order)[ids]
+            counts = counts[order]
         measures = [measure for measure, _ in self.plan.measures]
-        old = self.groups.old(positions[: groups.known], measures, self.shown is not None)
+        old = self.groups.old(positions[: groups.known], measures)
         counts[: groups.known] += old.counts
-        if self.shown is not None and (counts < 0).any():
-            raise InternalError("a row goes more often than it came")
         fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
         counted = from_fixed(INT64, counts)
         new: States = []
@@ -205,19 +205,21 @@ class _Aggregate:
             new.append([counted] if rows_only else measure.update(fed[feed], groups, state))
         shows = (counts > 0) | (not len(self.keys))
         after = self._results(new, groups.keys, shows, 1, context)
-        self._store(groups, entries, positions, counts, counted, new, after)
+        rows = self.groups.rows(groups.keys, counted, new, after.columns)
+        self._store(groups, entries, positions, counts, rows)
         return partial(self._delta, groups, old, after, context)
 
     def _groups(self, found: Grouping) -> tuple[Groups, Int64Array | None, Entries, Int64Array]:
         """(touched groups, their numbers in `found` if known ones had to come first, entries, positions)."""
-        keys, count = found.keys, found.count
+        keys, count, ids = found.keys, found.count, found.ids
         entries, positions = self.groups.table.enter(keys, count)
         unknown = positions < 0
         known = count - int(np.count_nonzero(unknown))
         if not 0 < known < count:
-            return Groups(keys, count, known), None, entries, positions
+            return Groups(keys, count, known, ids, found.rows), None, entries, positions
         order = np.argsort(unknown, kind="stable")
-        return Groups(gather(keys, order), count, known), order, entries[order], positions[order]
+        groups = Groups(gather(keys, order), count, known, np.argsort(order)[ids], found.rows)
+        return groups, order, entries[order], positions[order]
 
     def _delta(self, groups: Groups, old: Old, after: _Results, context: EpochContext) -> ZSet:
         """−old +new of the groups whose output differs."""
@@ -304,12 +306,10 @@ class _Aggregate:
         entries: Entries,
         positions: Int64Array,
         counts: Int64Array,
-        counted: pa.Array,
-        new: States,
-        after: _Results,
+        columns: Sequence[pa.Array],
     ) -> None:
+        """Upserts the rows of groups, but ends those of groups without rows."""
         table = self.groups.table
-        columns = self.groups.rows(groups.keys, counted, new, after.columns)
         alive = np.count_nonzero(counts) if len(self.keys) else 1
         if alive == groups.count:
             table.upsert_entered(columns, None, entries)
@@ -322,11 +322,49 @@ class _Aggregate:
             table.delete(gone)
 
 
+@dataclass(slots=True)
 class _ShownAggregate(_Aggregate):
-    """One that is a view by itself: its results cannot fail."""
+    """One that is a view by itself: its results cannot fail, and are in the table."""
+
+    writer: GroupWriter
 
     def deferred(self, deltas: Sequence[ZSet], context: EpochContext) -> Callable[[], ZSet]:
         return self.update(deltas[0], context)
+
+    def update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
+        columns, kept = evaluate_rows(self.plan.exprs, delta, context, "Aggregate")
+        if not len(kept) and not self.due:
+            return partial(ZSet.empty, self.schema)
+        found = grouping(columns[: len(self.keys)], self.keys.types, len(kept), context)
+        groups, _, entries, positions = self._groups(found)
+        ids = groups.ids
+        written = self.writer.begin(kept.weights, ids, positions)
+        if written.least < 0:
+            raise InternalError("a row goes more often than it came")
+        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        self.writer.finish(written, fed, groups, positions, context)
+        copied = None
+        if written.least > 0 or not len(self.keys):
+            self.groups.table.upsert_written(entries)
+        else:
+            copied = written.copied()
+            self._store(groups, entries, positions, copied[self.writer.count].to_numpy(), copied)
+        return partial(self._changes, groups, positions, written, copied, context)
+
+    def _changes(
+        self,
+        groups: Groups,
+        positions: Int64Array,
+        written: Written,
+        copied: Sequence[pa.Array] | None,
+        context: EpochContext,
+    ) -> ZSet:
+        """What the rows written have changed: those that were at `positions`."""
+        places = (self.writer.count, *self.writer.results)
+        now = written.columns(places) if copied is None else [copied[place] for place in places]
+        before = written.rows.take(positions[: groups.known], places)
+        after = _Results(now[1:], (now[0].to_numpy() > 0) | (not len(self.keys)))
+        return self._delta(groups, Old(before[0].to_numpy(), [], before[1:]), after, context)
 
 
 def _finish_some(measure: Measure, state: Sequence[pa.Array], good: BoolArray) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..storage.schema import Column
 from ..storage.types import INT8, Type
-from .batch import Int64Array, gather, group_rows, sum_by
+from .batch import NO_POSITIONS, Int64Array, gather, group_rows, sum_by
 from .expr import Case, ColumnRef, Expr, Literal
 from .functions.aggregates import AggregateFunction
 from .sorting import SortKey
@@ -89,6 +89,14 @@ class Groups:
     keys: list[pa.Array]
     count: int
     known: int
+    ids: Int64Array = field(default_factory=lambda: NO_POSITIONS)
+    """The group of each row of the delta."""
+    row_keys: Sequence[pa.Array] = ()
+    """The key of each row of the delta."""
+
+    def keys_of(self, rows: Rows) -> Sequence[pa.Array]:
+        """The group's key for each of some rows of the delta."""
+        return self.row_keys if rows.ids is self.ids else gather(self.keys, rows.ids)
 
 
 class Measure(Protocol):

@@ -18,7 +18,7 @@ from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
-from .batch import Int64Array, gather, truth
+from .batch import Int64Array, truth
 from .node import OpenContext
 
 
@@ -94,7 +94,7 @@ class DistinctValues:
 
 
 def _integrated(table: StateTable, rows: Rows, groups: Groups) -> DistinctRows:
-    columns = [*gather(groups.keys, rows.ids), *rows.columns]
+    columns = [*groups.keys_of(rows), *rows.columns]
     found = table.apply(columns, rows.weights).distinct
     assert found is not None, "the table is a bag"
     return found

@@ -44,12 +44,16 @@ class GroupTable:
     def __init__(self, table: StateTable, parts: Sequence[Part], same: dict[Part, Part]) -> None:
         """`parts` are the table's columns; `same` says which other parts equal one of them."""
         self.table = table
-        self._parts = parts
+        self.parts = parts
         self._read = [i for i, part in enumerate(parts) if part[0] != "key"]
         self._places: dict[Part, int] = {parts[place]: i for i, place in enumerate(self._read)}
         self._places |= {part: self._places[other] for part, other in same.items()}
 
-    def old(self, positions: Int64Array, measures: Sequence[Measure], results: bool) -> Old:
+    def column(self, part: Part) -> int:
+        """The table's column that has a part."""
+        return self._read[self._places[part]]
+
+    def old(self, positions: Int64Array, measures: Sequence[Measure]) -> Old:
         """The rows at `positions`."""
         columns, places = self.table.take(positions, self._read), self._places
         counts = columns[places[COUNT]].to_numpy() if len(positions) else np.zeros(0, np.int64)
@@ -57,15 +61,14 @@ class GroupTable:
             [columns[places["state", number, i]] for i in range(len(measure.accumulators))]
             for number, measure in enumerate(measures)
         ]
-        kept = [columns[places["result", number, 0]] for number in range(len(measures))] if results else None
-        return Old(counts, states, kept)
+        return Old(counts, states, None)
 
     def rows(
         self, keys: Sequence[pa.Array], counts: pa.Array, states: States, results: Sequence[pa.Array]
     ) -> list[pa.Array]:
         """The rows of groups, as the table has them."""
         columns: list[pa.Array] = []
-        for kind, number, accumulator in self._parts:
+        for kind, number, accumulator in self.parts:
             if kind == "key":
                 columns.append(keys[number])
             elif kind == "count":

@@ -18,7 +18,15 @@ from .expr import Expr
 from .node import EpochContext, RowError
 from .zset import ZSet
 
-__all__ = ["evaluate", "evaluate_conditional", "evaluate_rows", "functions", "predicate_mask", "truth"]
+__all__ = [
+    "evaluate",
+    "evaluate_conditional",
+    "evaluate_rows",
+    "functions",
+    "passing",
+    "predicate_mask",
+    "truth",
+]
 
 
 def evaluate_rows(
@@ -39,6 +47,17 @@ def evaluate_rows(
             zset = _record_failures(exprs, zset, context, operator, error)
         else:
             return done, zset
+
+
+def passing(predicate: Expr, zset: ZSet, context: EpochContext, operator: str) -> ZSet:
+    """The rows of `zset` for which `predicate` is true; rows on which it fails as in `evaluate_rows`."""
+    while True:
+        try:
+            return zset.filter(predicate_mask(predicate, zset.columns, len(zset), context))
+        except SqlError as error:
+            if context.errors is None:
+                raise
+            zset = _record_failures((predicate,), zset, context, operator, error)
 
 
 def _record_failures(

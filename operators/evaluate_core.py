@@ -18,10 +18,10 @@ import pyarrow as pa
 from ..storage.arrow_compute import pc
 from ..storage.errors import SqlError
 from ..storage.room import check_column
-from ..storage.types import Type
+from ..storage.types import INTEGERS, Type
 from .expr import Call, Cast, ColumnRef, Expr, Literal, Now
 from .functions.casts import cast_array
-from .functions.vector import NATIVE, NULL_SAFE, calling, is_typed
+from .functions.vector import NATIVE, NULL_SAFE, calling, is_typed, values
 
 if TYPE_CHECKING:
     from .node import EpochContext
@@ -49,7 +49,32 @@ def evaluate(expr: Expr, columns: Columns, length: int, context: EpochContext) -
 
 def predicate_mask(expr: Expr, columns: Columns, length: int, context: EpochContext) -> npt.NDArray[np.bool_]:
     """Whether the condition is true on each row; NULL counts as false."""
+    if type(expr) is Call and length and _compares_integers(expr):
+        return _compared(expr, columns, length, context)
     return truth(evaluate(expr, columns, length, context))
+
+
+def _compares_integers(expr: Call) -> bool:
+    return (
+        len(expr.args) == 2
+        and expr.args[0].type.name in INTEGERS
+        and hasattr(expr.function.kernel, "ufunc")
+        and not any(type(arg) is Literal and arg.value is None for arg in expr.args)
+    )
+
+
+def _compared(expr: Call, columns: Columns, length: int, context: EpochContext) -> npt.NDArray[np.bool_]:
+    """A comparison of integers without the array of its results, which costs more than comparing a few."""
+    arrays = [evaluate(arg, columns, length, context) for arg in expr.args if type(arg) is not Literal]
+    given = iter(arrays)
+    left, right = (arg.value if type(arg) is Literal else values(next(given)) for arg in expr.args)
+    mask = expr.function.kernel.ufunc(left, right)  # pyright: ignore[reportFunctionMemberAccess]
+    if not arrays:
+        return np.full(length, mask)
+    for array in arrays:
+        if array.null_count:
+            mask &= array.is_valid().to_numpy(zero_copy_only=False)
+    return mask
 
 
 def truth(array: pa.Array) -> npt.NDArray[np.bool_]:

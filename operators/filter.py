@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..storage.schema import Schema
-from .batch import poll, truth
-from .evaluate import evaluate_rows
+from .batch import poll
+from .evaluate import passing
 from .expr import Expr
 from .node import EpochContext, Node, OpenContext, Operator
 from .pieces import divided
@@ -41,8 +41,7 @@ class Filter(Node):
         return self.input.exact
 
     def plain(self, inputs: Sequence[ZSet], context: EpochContext) -> ZSet:
-        (mask,), kept = evaluate_rows((self.predicate,), inputs[0], context, "Filter")
-        return kept.filter(truth(mask))
+        return passing(self.predicate, inputs[0], context, "Filter")
 
     def pieces(self, inputs: Sequence[Iterator[ZSet]], context: EpochContext) -> Iterator[ZSet]:
         for piece in inputs[0]:

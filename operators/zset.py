@@ -18,7 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..storage.arrowview import fixed_dtype, fixed_values, from_fixed
 from ..storage.schema import Schema
+
+FEW_ROWS = 4096
+"""Up to so many rows are gathered by numpy where it can."""
 
 Weights = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int64]
@@ -54,7 +58,7 @@ class ZSet:
         """The rows where `mask` is true."""
         if len(mask) == 1:
             return self if mask[0] else self.slice(0, 0)
-        if mask.all():
+        if np.count_nonzero(mask) == len(mask):
             return self
         return self.take(mask.nonzero()[0])
 
@@ -83,8 +87,18 @@ def gather(columns: Sequence[pa.Array], positions: Positions) -> list[pa.Array]:
     if count < 2:
         start = int(positions[0]) if count else 0
         return [column.slice(start, count) for column in columns]
-    indices = pa.array(positions)
-    return [column.take(indices) for column in columns]
+    if count > FEW_ROWS:
+        indices = pa.array(positions)
+        return [column.take(indices) for column in columns]
+    return [_picked(column, positions) for column in columns]
+
+
+def _picked(column: pa.Array, positions: Positions) -> pa.Array:
+    """`take` of few rows: numpy has half the fixed cost."""
+    dtype = fixed_dtype(column.type)
+    if dtype is None or column.null_count:
+        return column.take(pa.array(positions))
+    return from_fixed(column.type, fixed_values(column, dtype)[positions])
 
 
 def concat(schema: Schema, parts: Sequence[ZSet]) -> ZSet:

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from .log import Frame, FrameKind, Payload
+from .row_message import RowMessage, WrittenRows, can_write
 from .schema import Column, Schema
 from .tablespec import Int64Array, TableChange, TableSpec
 from .types import Type
@@ -80,6 +81,11 @@ class StoredSpec:
         return pa.schema([*fields, _WEIGHT] if self.weighed else fields)
 
     @cached_property
+    def row_message(self) -> RowMessage | None:
+        """Writes ROWS payloads, if it can."""
+        return RowMessage(self.rows_schema) if can_write(self.rows_schema) else None
+
+    @cached_property
     def keys_schema(self) -> pa.Schema:
         fields = [pa.field(str(i), self.arrow[i]) for i in self.key_columns]
         return pa.schema(fields or [_WEIGHT])
@@ -122,8 +128,20 @@ def change_frames(change: TableChange, spec: StoredSpec) -> list[Frame]:
         columns = change.deleted or [pa.array(np.ones(change.deleted_count, np.int64))]
         frames += _frames(change.name, FrameKind.DELETED, columns, spec.keys_schema)
     if len(change.weights):
-        frames += rows_frames(change.name, change.columns, change.weights, spec)
+        message = _written(change, spec)
+        if message is None:
+            frames += rows_frames(change.name, change.columns, change.weights, spec)
+        else:
+            frames.append(Frame(change.name, FrameKind.ROWS, message))
     return frames
+
+
+def _written(change: TableChange, spec: StoredSpec) -> bytes | None:
+    """The ROWS payload of a few rows that lie in a table; None if it is to be made from arrays."""
+    writer = spec.row_message
+    if writer is None or not isinstance(change.columns, WrittenRows):
+        return None
+    return writer.encode(change.columns, change.weights if spec.weighed else None)
 
 
 def rows_frames(

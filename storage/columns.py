@@ -96,7 +96,7 @@ class FixedView:
 class GrowingFixed(FixedView):
     """A fixed-width column being written."""
 
-    __slots__ = ()
+    __slots__ = ("_frozen",)
 
     def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any], capacity: int = CAPACITY_MIN) -> None:
         super().__init__(arrow, empty(capacity, dtype), None)
@@ -110,8 +110,28 @@ class GrowingFixed(FixedView):
             self.values[start:stop] = av.fixed_values(array, self.values.dtype)
         self.valid = _valid_until(self.valid, av.validity(array), start, stop)
 
+    def open(self, start: int, stop: int) -> None:
+        """Makes room for the rows `start` to `stop`, none of them NULL, for who writes `values` itself."""
+        self.values = grown(self.values, start, stop)
+        self.valid = _valid_until(self.valid, None, start, stop)
+
+    def note_nulls(self, start: int, valid: npt.NDArray[np.bool_]) -> None:
+        """Says which of the rows from `start` on, the last there are, are not NULL."""
+        self.valid = _valid_until(self.valid, valid.view(np.uint8), start, start + len(valid))
+
+    def copy(self, source: GrowingFixed, start: int, stop: int) -> None:
+        """Rows of another column of the same type."""
+        self.values = grown(self.values, start, stop)
+        self.values[start:stop] = source.values[start:stop]
+        valid = None if source.valid is None else source.valid[start:stop]
+        self.valid = _valid_until(self.valid, valid, start, stop)
+
     def freeze(self) -> FixedView:
-        return FixedView(self.arrow, self.values, self.valid)
+        """The view made last will do unless there are other arrays now."""
+        last: FixedView | None = getattr(self, "_frozen", None)
+        if last is None or last.values is not self.values or last.valid is not self.valid:
+            last = self._frozen = FixedView(self.arrow, self.values, self.valid)
+        return last
 
     def compacted(self, positions: Positions, capacity: int) -> GrowingFixed:
         new = GrowingFixed(self.arrow, self.values.dtype, capacity)
@@ -154,7 +174,7 @@ class TextView:
 class GrowingText(TextView):
     """A string column being written."""
 
-    __slots__ = ()
+    __slots__ = ("_frozen",)
 
     def __init__(
         self, arrow: pa.DataType, capacity: int = CAPACITY_MIN, byte_capacity: int = CAPACITY_MIN
@@ -178,7 +198,11 @@ class GrowingText(TextView):
         self.valid = _valid_until(self.valid, av.validity(array), start, stop)
 
     def freeze(self) -> TextView:
-        return TextView(self.arrow, self.offsets, self.data, self.valid)
+        last: TextView | None = getattr(self, "_frozen", None)
+        same = last is not None and last.offsets is self.offsets and last.data is self.data
+        if last is None or not same or last.valid is not self.valid:
+            last = self._frozen = TextView(self.arrow, self.offsets, self.data, self.valid)
+        return last
 
     def compacted(self, positions: Positions, capacity: int) -> GrowingText:
         kept = self.take(positions, None)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
+from .row_message import WrittenRows
 from .tablespec import Int64Array, Positions
 from .versions import ALIVE, NOW, GrowingRows
 
@@ -33,7 +34,7 @@ class OpenEpoch:
     admitted: Sequence[tuple[int, int, Entries]]
     none: Sequence[pa.Array]
 
-    def arrived(self) -> tuple[list[pa.Array], Int64Array]:
+    def arrived(self) -> tuple[Sequence[pa.Array], Int64Array]:
         """The rows that came and are there, and their weights."""
         rows, start = self.rows, self.start
         if rows.limit == start:
@@ -42,7 +43,7 @@ class OpenEpoch:
         for first, stop, _ in self.admitted:
             alive[first - start : stop - start] = False
         if alive.all():
-            columns = [column.array(start, rows.limit) for column in rows.columns]
+            columns = WrittenRows(rows.columns, start, rows.limit)
             counts = rows.counts
             ones = np.ones(rows.limit - start, np.int64)
             return columns, ones if counts is None else counts[start : rows.limit]

@@ -205,15 +205,28 @@ class StateTable:
         """`upsert` of at least one row whose entries in the primary index are known."""
         count = len(entries)
         now = self._now()
-        rows = self._rows
-        start = rows.append(columns, weights, count)
-        ended = rows.replace(start, entries, now)
+        start = self._rows.append(columns, weights, count)
+        self._replace(start, entries, now)
+        return np.arange(start, start + count)
+
+    def room(self) -> tuple[GrowingRows, int]:
+        """(the rows, the position of the next): where one may write the columns of rows to come."""
+        self._now()
+        return self._rows, self._rows.limit
+
+    def upsert_written(self, entries: Entries) -> None:
+        """`upsert_entered` of rows that lie in the `room` already, in a keyed table without other indexes."""
+        now = self._now()
+        self._replace(self._rows.enter_written(len(entries)), entries, now)
+
+    def _replace(self, start: int, entries: Entries, now: int) -> None:
+        """Makes the rows from `start` on those of their keys."""
+        ended = self._rows.replace(start, entries, now)
         if ended is None:
             raise InternalError(f'table "{self.name}": a key occurs twice in one upsert')
         ended = ended[ended >= 0]
         if len(ended):
             self._ended.append(ended)
-        return np.arange(start, start + count)
 
     def delete(self, positions: Positions) -> None:
         """Ends the live rows at `positions`, distinct. Raises InternalError if one is not live."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ class TableChange:
 
     name: str
     epoch: int
-    columns: list[pa.Array]
+    columns: Sequence[pa.Array]
     weights: Int64Array
     deleted: list[pa.Array]
     deleted_count: int = 0

@@ -185,6 +185,12 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self._enter(columns, weights, count)
         return start
 
+    def enter_written(self, count: int) -> int:
+        """`append` of rows whose columns are written already; there are no secondary indexes."""
+        start = self.limit
+        self._enter((), None, count)
+        return start
+
     def _enter(self, columns: Sequence[pa.Array], weights: Int64Array | None, count: int) -> None:
         start, stop = self.limit, self.limit + count
         self.died = grown(self.died, start, stop)

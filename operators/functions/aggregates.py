@@ -16,13 +16,17 @@ was there before (I5). With `types` the argument types of the call::
 
     state = function.advance(args, weights, ids, groups, old, types)  # or both at once, if it has that
 
-`old` in the last line is of the first groups; the others were not there. `args` are Arrow arrays of n rows
-(none for count(*)), `weights` int64[n] (any sign, any size), `ids` int64[n] the group of each row in
-0 … groups−1. `partial` returns one array of `groups` rows an
-accumulator, zero where a group has no rows: with no rows at all and groups=1 it gives the state, and
-`finish` the value, of the empty input. NULL arguments are skipped inside: leave only FILTER, DISTINCT
-and the failing rows to the operator (DISTINCT: feed +1 when a value comes to be, −1 when it ceases).
-The operator keeps count(*) of each group itself, to know when a group ends.
+    least = function.write(args, weights, ids, positions, start, columns, types)   # or in place
+
+`old` of `advance` is of the first groups; the others were not there. `write` finds the state of group g in
+row `positions[g]` of `columns`, which have room (−1: it was not there), and leaves it in row `start + g`;
+it returns the least first accumulator. All accumulators are then of fixed width. `args` are Arrow arrays of
+n rows (none for count(*)), `weights` int64[n] (any sign, any size), `ids` int64[n] the group of each row in
+0 … groups−1. `partial` returns one array of `groups` rows an accumulator, zero where a group has no rows:
+with no rows at all and groups=1 it gives the state, and `finish` the value, of the empty input. NULL
+arguments are skipped inside: leave only FILTER, DISTINCT and the failing rows to the operator (DISTINCT:
+feed +1 when a value comes to be, −1 when it ceases). The operator keeps count(*) of each group itself, to
+know when a group ends.
 
 **ordered**: the result depends on the group's bag of values, which the operator keeps and hands over,
 for the groups that changed, as rows sorted by group and, within it, by the call's ORDER BY; when
@@ -46,6 +50,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...storage.columns import GrowingFixed
 from ...storage.types import Type
 from .registry import TypeRule
 
@@ -57,6 +62,7 @@ Accumulators = Callable[[Types], Types]
 Partial = Callable[[Sequence[pa.Array], Int64, Int64, int, Types], State]
 Merge = Callable[[Sequence[pa.Array], Sequence[pa.Array], Types], State]
 Advance = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], State]
+Write = Callable[[Sequence[pa.Array], Int64, Int64, Int64, int, Sequence[GrowingFixed], Types], int]
 Finish = Callable[[Sequence[pa.Array], Types], pa.Array]
 Whole = Callable[[Sequence[pa.Array], Int64, Int64, Types], pa.Array]
 
@@ -90,6 +96,9 @@ class AggregateFunction:
     total: bool = field(default=False, compare=False)
     """`finish` fails on no state that there can be."""
     advance: Advance | None = field(default=None, compare=False, repr=False)
+    write: Write | None = field(default=None, compare=False, repr=False)
+    shows: int | None = field(default=None, compare=False)
+    """The accumulator that is the result of groups whose first accumulator is above 0; others have NULL."""
     doc: str = field(default="", compare=False)
 
     def result_type(self, args: Types) -> Type:

@@ -9,7 +9,6 @@ intervals. A float sum is therefore the exact sum, rounded once, and not Postgre
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,8 @@ import pyarrow as pa
 
 from ...storage import intervals, kernels_sums
 from ...storage import types as t
-from ...storage.arrowview import fixed_values, from_fixed, one_integer, one_value
+from ...storage.arrowview import fixed_values, from_fixed, one_integer
+from ...storage.columns import GrowingFixed
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
 from . import exact_floats, exact_sums
@@ -83,11 +83,25 @@ def _first(state: Sequence[pa.Array], types: Types) -> pa.Array:
     return state[0]
 
 
+def _write_counts(
+    args: Sequence[pa.Array],
+    weights: Int64,
+    ids: Int64,
+    positions: Int64,
+    start: int,
+    columns: Sequence[GrowingFixed],
+    types: Types,
+) -> int:
+    if args:
+        _, weights, ids = present(args[0], weights, ids)
+    return int(kernels_sums.write_counts(weights, ids, positions, start, columns[0].values))
+
+
 for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
     register(
         AggregateFunction(
             "count", _args, t.INT8, "linear", lambda types: (t.INT8,), _partial, _merge_counts, _first,
-            result_at=0, total=True,
+            result_at=0, total=True, write=_write_counts,
             doc="Number of rows, or of values that are not NULL.",
         )
     )  # fmt: skip
@@ -111,6 +125,21 @@ def _advance_wide(
     kernels_sums.add_by_group(data, weights, ids, had, had_words, counts, words)
     total = pa.Array.from_buffers(_DECIMAL, groups, [None, pa.py_buffer(words)])
     return [from_fixed(INT64, counts), total]
+
+
+def _write_wide(
+    args: Sequence[pa.Array],
+    weights: Int64,
+    ids: Int64,
+    positions: Int64,
+    start: int,
+    columns: Sequence[GrowingFixed],
+    types: Types,
+) -> int:
+    array, weights, ids = present(args[0], weights, ids)
+    data = values(array).astype(np.int64, copy=False)
+    counts, words = columns[0].values, columns[1].values.view(np.int64)
+    return int(kernels_sums.write_sums(data, weights, ids, positions, start, counts, words))
 
 
 def _partial_fixed(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
@@ -296,13 +325,13 @@ def _register_exact() -> None:
             AggregateFunction(
                 "sum", (type_,), t.INT8 if small else _WIDE, "linear", _wide_accumulators, _partial_wide,
                 _merge_wide, _finish_bigint if small else _finish_wide, total=not small,
-                advance=_advance_wide, doc=doc,
+                advance=_advance_wide, write=_write_wide, shows=None if small else 1, doc=doc,
             )
         )  # fmt: skip
         register(
             AggregateFunction(
                 "avg", (type_,), t.NUMERIC, "linear", _wide_accumulators, _partial_wide, _merge_wide,
-                _finish_average, total=True, advance=_advance_wide, doc=doc_avg,
+                _finish_average, total=True, advance=_advance_wide, write=_write_wide, doc=doc_avg,
             )
         )  # fmt: skip
     register(
@@ -349,29 +378,21 @@ def merge_floats(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types
 def _finish_floats(divide: bool) -> Callable[[Sequence[pa.Array], Types], pa.Array]:
     def finish(state: Sequence[pa.Array], types: Types) -> pa.Array:
         single = types[0].name == "float4" and not divide
-        if len(state[0]) == 1 and not single:
-            known = _finish_one(state[0][0].as_py(), state[1][0].as_py(), divide)
-            if known is not None:
-                return known
         count = values(state[0])
-        divisors = np.where(count > 0, count, 1) if divide else np.ones_like(count)
-        pairs = zip(exact_floats.integers(state[1]), divisors.tolist(), strict=True)
-        data = np.array([exact_floats.to_float(total, by) for total, by in pairs], np.float64)
+        divisors = np.maximum(count, 1) if divide else np.ones_like(count)
+        data = exact_floats.divided(state[1], divisors)
+        finite = data is not None and not single
+        if data is None:
+            pairs = zip(exact_floats.integers(state[1]), divisors.tolist(), strict=True)
+            data = np.array([exact_floats.to_float(total, by) for total, by in pairs], np.float64)
         arrow = pa.float32() if single else pa.float64()
         with np.errstate(over="ignore"):
             data = data.astype(np.float32) if single else data
-        _check_overflow(data, state[1])
+        if not finite:
+            _check_overflow(data, state[1])
         return masked(data, arrow, nonempty(state[0]))
 
     return finish
-
-
-def _finish_one(count: int, total: bytes, divide: bool) -> pa.Array | None:
-    """The result of one group with a finite one."""
-    if count <= 0:
-        return None
-    result = exact_floats.to_float(exact_floats.unpack_integer(total), count if divide else 1)
-    return one_value(result, pa.float64()) if math.isfinite(result) else None
 
 
 def _check_overflow(data: npt.NDArray[Any], sums: pa.Array) -> None:

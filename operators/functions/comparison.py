@@ -31,6 +31,10 @@ _ARROW: dict[str, Callable[[Any, Any], pa.Array]] = {
     "=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
     ">=": pc.greater_equal,
 }  # fmt: skip
+_UFUNCS: dict[str, np.ufunc] = {
+    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+    ">=": np.greater_equal,
+}  # fmt: skip
 _SIGN: dict[str, Callable[[Any], Any]] = {
     "=": lambda s: s == 0, "<>": lambda s: s != 0, "<": lambda s: s < 0, "<=": lambda s: s <= 0,
     ">": lambda s: s > 0, ">=": lambda s: s >= 0,
@@ -52,6 +56,7 @@ def _plain_kernel(symbol: str) -> Kernel:
         """Compares two values."""
         return compare(args[0], args[1])
 
+    kernel.ufunc = _UFUNCS[symbol]  # pyright: ignore[reportFunctionMemberAccess]
     return kernel
 
 

@@ -18,7 +18,7 @@ from ...storage.arrow_compute import pc
 from ...storage.errors import DivisionByZero, NumericOutOfRange
 from ...storage.types import Type
 from .registry import Kernel, scalar
-from .vector import as_array, fail, from_numpy, native, null_safe, values
+from .vector import as_array, dtype_of, fail, from_numpy, native, null_safe, values
 
 if TYPE_CHECKING:
     from ..node import EpochContext
@@ -97,9 +97,15 @@ def _refuse_division(type_: Type, args: list[pa.Array]) -> None:
 
 
 def _modulo_kernel(type_: Type) -> Kernel:
-    @null_safe
-    def kernel(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+    dtype = dtype_of(type_.arrow)
+
+    @native
+    def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
         """Remainder with the sign of the dividend."""
+        by = args[1].as_py() if isinstance(args[1], pa.Scalar) else None
+        if by not in (None, 0, -1) and isinstance(args[0], pa.Array):
+            return from_numpy(np.fmod(values(args[0]), dtype.type(by)), type_.arrow, args[:1])
+        args = [as_array(arg, length) for arg in args]
         a, b = values(args[0]), values(args[1])
         fail_valid(DivisionByZero, "division by zero", b == 0, args)
         b = np.where((b == 0) | (b == -1), b.dtype.type(1), b)  # x % −1 is 0, and must not trap

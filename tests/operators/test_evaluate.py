@@ -159,6 +159,30 @@ def test_predicate_counts_null_as_false() -> None:
     assert mask.tolist() == [False, False, True, False, True]
 
 
+def test_a_comparison_of_integers_is_the_same_as_condition_and_as_column() -> None:
+    numbers, others = pa.array([1, None, 3, -4, 5]), pa.array([1, 2, None, 4, -5])
+    none = Literal(None, t.INT8)
+    for symbol in ("=", "<>", "<", "<=", ">", ">="):
+        for left, right in ((X, Y), (X, number(3)), (number(1), Y), (number(1), number(1)), (X, none)):
+            expr = call(symbol, left, right)
+            column = evaluate(expr, [numbers, others], 5, CONTEXT)
+            assert predicate_mask(expr, [numbers, others], 5, CONTEXT).tolist() == [
+                v is True for v in column.to_pylist()
+            ]
+            assert len(predicate_mask(expr, [numbers.slice(0, 0), others.slice(0, 0)], 0, CONTEXT)) == 0
+
+
+def test_a_remainder_by_a_constant_is_that_by_a_column() -> None:
+    numbers = [7, -7, None, 0, -(2**63), 2**63 - 1]
+    for by in (3, -3, -1, 2**40, -(2**63)):
+        column = [None if n is None else abs(n) % abs(by) * (-1 if n < 0 else 1) for n in numbers]
+        assert run(call("%", X, number(by)), numbers) == column == run(call("%", X, Y), numbers, [by] * 6)
+    assert run(call("%", X, Literal(None, t.INT8)), numbers) == [None] * 6
+    with pytest.raises(SqlError, match="division by zero") as caught:
+        evaluate(call("%", X, number(0)), [pa.array([1, None, 2])], 3, CONTEXT)
+    assert caught.value.rows is not None and caught.value.rows.tolist() == [0, 2]
+
+
 def test_errors_name_their_rows() -> None:
     with pytest.raises(SqlError) as caught:
         evaluate(RECIPROCAL, [pa.array([1, 0, None, 0])], 4, CONTEXT)

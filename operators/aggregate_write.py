@@ -1,0 +1,141 @@
+"""`GroupWriter`: the new rows of groups, written where they will lie.
+
+A row of a group is its old row with a few numbers changed. Those of fixed width (counts, sums) are added in
+one pass from the old row to the new one, both in the table's own memory; only what is of another kind goes by
+way of arrays. So what an epoch of a few rows costs is a few calls a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..storage import kernels_sums
+from ..storage.columns import GrowingFixed
+from ..storage.versions import GrowingRows
+from .aggregate_calls import Groups, Measure, Rows
+from .aggregate_table import COUNT, GroupTable
+from .batch import Int64Array, poll
+from .node import EpochContext
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call at work: the table's columns of its state, and the one of its result unless that is state."""
+
+    measure: Measure
+    feed: int
+    states: tuple[int, ...]
+    result: int | None
+    fixed: bool
+    """Whether the state can be written in place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Rows of groups from position `start` on, not yet entered. `least`: the least of their counts."""
+
+    rows: GrowingRows
+    start: int
+    stop: int
+    least: int
+
+    def columns(self, places: Sequence[int]) -> list[pa.Array]:
+        return [self.rows.columns[place].array(self.start, self.stop) for place in places]
+
+    def copied(self) -> list[pa.Array]:
+        """All columns, in memory of their own."""
+        positions = np.arange(self.start, self.stop)
+        return [column.take(positions, None) for column in self.rows.columns]
+
+
+class GroupWriter:
+    """Writes the rows of a table that has the results of its calls, none of which can fail."""
+
+    def __init__(self, groups: GroupTable, measures: Sequence[tuple[Measure, int]]) -> None:
+        self._table = groups.table
+        self.count = groups.column(COUNT)
+        kinds = list(enumerate(groups.parts))
+        self._keys = [(place, number) for place, (kind, number, _) in kinds if kind == "key"]
+        self._calls: list[_Call] = []
+        written = {self.count, *(place for place, _ in self._keys)}
+        for number, (measure, feed) in enumerate(measures):
+            states = tuple(groups.column(("state", number, i)) for i in range(len(measure.accumulators)))
+            result = groups.column(("result", number, 0))
+            shared = result in (*states, self.count)
+            fixed = measure.call.function.write is not None
+            call = _Call(measure, feed, states, None if shared else result, fixed)
+            if states != (self.count,):
+                self._calls.append(call)
+            written.update((*states, result))
+        self.results = [groups.column(("result", number, 0)) for number in range(len(measures))]
+        self._copies = [
+            (place, groups.column(part)) for place, part in kinds if place not in written
+        ]  # a column that is shown twice
+
+    def begin(self, weights: Int64Array, ids: Int64Array, positions: Int64Array) -> Written:
+        """Begins the rows of groups that were at `positions`, −1 being new, with their counts."""
+        rows, start = self._table.room()
+        stop = start + len(positions)
+        counts = rows.columns[self.count]
+        assert isinstance(counts, GrowingFixed)
+        counts.open(start, stop)
+        least = kernels_sums.write_counts(weights, ids, positions, start, counts.values)
+        return Written(rows, start, stop, int(least))
+
+    def finish(
+        self,
+        written: Written,
+        fed: Sequence[Rows],
+        groups: Groups,
+        positions: Int64Array,
+        context: EpochContext,
+    ) -> None:
+        """Writes everything else; `fed` is what the feeds show."""
+        columns, start, stop = written.rows.columns, written.start, written.stop
+        for place, number in self._keys:
+            columns[place].append(groups.keys[number], start)
+        for call in self._calls:
+            poll(context)
+            if call.fixed:
+                self._write(call, written, fed[call.feed], positions)
+            else:
+                self._update(call, written, fed[call.feed], groups, positions)
+        for place, source in self._copies:
+            columns[place].append(columns[source].array(start, stop), start)
+
+    def _write(self, call: _Call, written: Written, rows: Rows, positions: Int64Array) -> None:
+        """A call whose state is numbers, written in place."""
+        columns, start, stop = written.rows.columns, written.start, written.stop
+        function = call.measure.call.function
+        states: list[GrowingFixed] = [columns[place] for place in call.states]  # pyright: ignore[reportAssignmentType]
+        for state in states:
+            state.open(start, stop)
+        assert function.write is not None
+        arguments = rows.columns, rows.weights, rows.ids, positions, start, states, call.measure.types
+        least = function.write(*arguments)
+        if call.result is None:
+            return
+        result = columns[call.result]
+        if function.shows is None:
+            result.append(call.measure.finish(written.columns(call.states)), start)
+            return
+        assert isinstance(result, GrowingFixed)
+        result.copy(states[function.shows], start, stop)
+        if least <= 0:
+            result.note_nulls(start, states[0].values[start:stop] > 0)
+
+    def _update(
+        self, call: _Call, written: Written, rows: Rows, groups: Groups, positions: Int64Array
+    ) -> None:
+        """Any other call, by way of arrays."""
+        columns, start = written.rows.columns, written.start
+        old = written.rows.take(positions[: groups.known], call.states)
+        new = call.measure.update(rows, groups, old)
+        for place, state in zip(call.states, new, strict=True):
+            columns[place].append(state, start)
+        if call.result is not None:
+            columns[call.result].append(call.measure.finish(new), start)
