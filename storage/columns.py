@@ -46,9 +46,6 @@ class GrowingColumn(ColumnView, Protocol):
         ...
 
     def freeze(self) -> ColumnView: ...
-    def compacted(self, positions: Positions, capacity: int) -> GrowingColumn:
-        """A new column of only the rows at `positions`, with room for `capacity`."""
-        ...
 
 
 def growing_column(arrow: pa.DataType) -> GrowingColumn:
@@ -98,8 +95,8 @@ class GrowingFixed(FixedView):
 
     __slots__ = ("_frozen",)
 
-    def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any], capacity: int = CAPACITY_MIN) -> None:
-        super().__init__(arrow, empty(capacity, dtype), None)
+    def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any]) -> None:
+        super().__init__(arrow, np.empty(CAPACITY_MIN, dtype), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         stop = start + len(array)
@@ -132,11 +129,6 @@ class GrowingFixed(FixedView):
         if last is None or last.values is not self.values or last.valid is not self.valid:
             last = self._frozen = FixedView(self.arrow, self.values, self.valid)
         return last
-
-    def compacted(self, positions: Positions, capacity: int) -> GrowingFixed:
-        new = GrowingFixed(self.arrow, self.values.dtype, capacity)
-        new.append(self.take(positions, None), 0)
-        return new
 
 
 class TextView:
@@ -176,12 +168,8 @@ class GrowingText(TextView):
 
     __slots__ = ("_frozen",)
 
-    def __init__(
-        self, arrow: pa.DataType, capacity: int = CAPACITY_MIN, byte_capacity: int = CAPACITY_MIN
-    ) -> None:
-        offsets = empty(capacity + 1, np.int32)
-        offsets[0] = 0
-        super().__init__(arrow, offsets, empty(byte_capacity, np.uint8), None)
+    def __init__(self, arrow: pa.DataType) -> None:
+        super().__init__(arrow, np.zeros(CAPACITY_MIN + 1, np.int32), np.empty(CAPACITY_MIN, np.uint8), None)
 
     def append(self, array: pa.Array, start: int) -> None:
         bounds, data = av.byte_values(array)
@@ -203,14 +191,6 @@ class GrowingText(TextView):
         if last is None or not same or last.valid is not self.valid:
             last = self._frozen = TextView(self.arrow, self.offsets, self.data, self.valid)
         return last
-
-    def compacted(self, positions: Positions, capacity: int) -> GrowingText:
-        kept = self.take(positions, None)
-        offsets, _ = av.byte_values(kept)
-        size = int(offsets[-1] - offsets[0])
-        new = GrowingText(self.arrow, capacity, size * capacity // max(len(kept), 1) + 1)
-        new.append(kept, 0)
-        return new
 
 
 def _valid_until(
@@ -262,9 +242,6 @@ class GenericColumn:
 
     def freeze(self) -> GenericColumn:
         return GenericColumn(self.arrow, self.chunks)
-
-    def compacted(self, positions: Positions, capacity: int) -> GenericColumn:
-        return GenericColumn(self.arrow, (self.take(positions, None),))
 
     def bytes_of(self, rows: int) -> int:
         return sum(chunk.nbytes for chunk in self.chunks)

@@ -89,6 +89,41 @@ class IndexView:
         kernels_rows.list_chain(entries, self.head, self.link, died, limit, as_of, probes, positions)
         return probes, positions
 
+    def compacted(self, moved: Entries, left: int, capacity: int, single: bool) -> HashIndex:
+        """A new index of only the rows with a new position in `moved` (−1: gone), `left` of them.
+
+        It has room for `capacity` rows. With `single` only the newest row of a key can be left. Keys are
+        kept as they are, shared with readers, unless there are many more of them than rows. Rows behind the
+        end of `moved` are passed over, so this may be done with a view while its index is written.
+        """
+        new = HashIndex(self.width)
+        if self.count * KEPT_KEYS_MIN <= left:
+            new.count = self.count
+            new.slots, new.after, new.swept = self.slots, self.after, self.swept
+            new.key_data, new.key_offsets = self.key_data, self.key_offsets
+            new.head, new.link = empty(max(self.count, CAPACITY_MIN), np.int32), empty(capacity, np.int32)
+            kernels_rows.relink_rows(self.head, self.link, moved, self.count, single, new.head, new.link)
+            return new
+        keys = max(min(self.count, left), CAPACITY_MIN)
+        size = keys * self.width if self.width else int(self.key_offsets[self.count])
+        new.head = empty(keys, np.int32)
+        new.link = empty(capacity, np.int32)
+        new.key_data = empty(max(size, 1), np.uint8)
+        if not self.width:
+            new.key_offsets = empty(keys + 1, np.int64)
+            new.key_offsets[0] = 0
+        renumbered = np.empty(self.count, np.int32)
+        new.count = kernels.compact_keys(
+            self.head, self.link, moved, self.key_data, self.key_offsets, self.width, self.count, single,
+            new.head, new.link, new.key_data, new.key_offsets, renumbered,
+        )  # fmt: skip
+        homes = len(self.slots) >> 1
+        new.slots = new.after = _slots(max(int(new.count / LOAD_SWEPT) + 1, CAPACITY_MIN))
+        kernels.renumber_slots(self.slots, self.swept, homes, homes, new.slots, renumbered)
+        if self.swept:
+            kernels.renumber_slots(self.after, 0, self.swept, homes, new.slots, renumbered)
+        return new
+
     def bytes_of(self, rows: int) -> int:
         """Bytes in use for the keys and the chains of the first `rows` rows."""
         count = self.count
@@ -134,9 +169,20 @@ class HashIndex(IndexView):
 
     def chain(self, keys: Keys, start: int) -> None:
         """Enters rows `start`… under their keys, beside the rows already there."""
-        entries = self.enter(keys)
+        self.chain_entries(self.enter(keys), start)
+
+    def chain_entries(self, entries: Entries, start: int) -> None:
+        """`chain` of keys whose entries are known."""
         self._open_rows(entries, start)
         kernels_rows.chain_rows(entries, self.head, self.link, start)
+
+    def share(self, other: HashIndex) -> None:
+        """Takes on the keys of `other`, of which it has the first ones; the new ones have no rows."""
+        known, self.count = self.count, other.count
+        self.slots, self.after, self.swept = other.slots, other.after, other.swept
+        self.key_data, self.key_offsets = other.key_data, other.key_offsets
+        self.head = grown(self.head, known, self.count)
+        self.head[known : self.count] = -1
 
     def roll_back(self, kept: Container[int] = ()) -> None:
         """Takes all rows entered in `undo` out of the chains, but the batches that start at one of `kept`.
@@ -153,40 +199,6 @@ class HashIndex(IndexView):
     def prune(self, entries: Entries, died: Died, horizon: int) -> int:
         """Counts the live rows of the entries, unchaining those no reader can see any more."""
         return kernels_rows.prune_chain(entries, self.head, self.link, died, horizon)
-
-    def compacted(self, moved: Entries, left: int, capacity: int, single: bool) -> HashIndex:
-        """A new index of only the rows with a new position in `moved` (−1: gone), `left` of them.
-
-        It has room for `capacity` rows. With `single` only the newest row of a key can be left. Keys are
-        kept as they are, shared with readers, unless there are many more of them than rows.
-        """
-        new = HashIndex(self.width)
-        if self.count * KEPT_KEYS_MIN <= left:
-            new.count = self.count
-            new.slots, new.after, new.swept = self.slots, self.after, self.swept
-            new.key_data, new.key_offsets = self.key_data, self.key_offsets
-            new.head, new.link = empty(max(self.count, CAPACITY_MIN), np.int32), empty(capacity, np.int32)
-            kernels_rows.relink_rows(self.head, self.link, moved, self.count, single, new.head, new.link)
-            return new
-        keys = max(min(self.count, left), CAPACITY_MIN)
-        size = keys * self.width if self.width else int(self.key_offsets[self.count])
-        new.head = empty(keys, np.int32)
-        new.link = empty(capacity, np.int32)
-        new.key_data = empty(max(size, 1), np.uint8)
-        if not self.width:
-            new.key_offsets = empty(keys + 1, np.int64)
-            new.key_offsets[0] = 0
-        renumbered = np.empty(self.count, np.int32)
-        new.count = kernels.compact_keys(
-            self.head, self.link, moved, self.key_data, self.key_offsets, self.width, self.count, single,
-            new.head, new.link, new.key_data, new.key_offsets, renumbered,
-        )  # fmt: skip
-        homes = len(self.slots) >> 1
-        new.slots = new.after = _slots(max(int(new.count / LOAD_SWEPT) + 1, CAPACITY_MIN))
-        kernels.renumber_slots(self.slots, self.swept, homes, homes, new.slots, renumbered)
-        if self.swept:
-            kernels.renumber_slots(self.after, 0, self.swept, homes, new.slots, renumbered)
-        return new
 
     def plan_keyed(self, entries: Entries, weights: Int64Array, died: Died) -> Positions | None:
         """The live row of each key (−1: none) if the delta of a keyed table is simple, else None.

@@ -374,13 +374,16 @@ def compact_keys(
 ):  # fmt: skip
     """Copies keys and chains without the rows that are gone, and without keys that have no row left.
 
-    `moved` gives each row its new position, −1 if it is gone; `single` says that only the newest row
-    of a key can be left. Returns the number of keys left; `renumbered` tells which they are.
+    `moved` gives each row its new position, −1 if it is gone, as those behind its end are; `single` says
+    that only the newest row of a key can be left. Returns the number of keys left; `renumbered` tells which
+    they are.
     """
     kept = 0
     for entry in range(count):
         position = head[entry]
         before = np.int32(-1)
+        while position >= moved.size:
+            position = link[position]
         while position >= 0:
             row = moved[position]
             if row >= 0:

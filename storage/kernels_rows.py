@@ -138,7 +138,9 @@ def unchain_rows(entries, head, link, start):
     [t.void(_ENTRIES, _ENTRIES, _ENTRIES, t.int64, t.boolean, _ENTRIES, _ENTRIES)], cache=True, nogil=True
 )
 def relink_rows(head, link, moved, count, single, new_head, new_link):
-    """The chains of `count` entries without the rows that are gone; a key without rows gets head −1.
+    """The chains of `count` entries without rows that are gone or behind the end of `moved`.
+
+    A key without rows gets head −1.
 
     `moved` and `single` as in `kernels.compact_keys`.
     """
@@ -146,6 +148,8 @@ def relink_rows(head, link, moved, count, single, new_head, new_link):
         position = head[entry]
         before = np.int32(-1)
         new_head[entry] = -1
+        while position >= moved.size:
+            position = link[position]
         while position >= 0:
             row = moved[position]
             if row >= 0:

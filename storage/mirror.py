@@ -25,8 +25,8 @@ from .rowcode import ROW_FORMAT
 from .store import Store, StoreBatch, StoreSnapshot
 from .storedrows import StoredCode, index_keys, index_range, store_keys, store_order, table_range
 
-BATCH_ROWS = 1 << 14
-"""Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 10 ms)."""
+BATCH_ROWS = 1 << 11
+"""Rows in one write batch. Bounds how long a checkpoint keeps the interpreter to itself (about 2 ms)."""
 
 SORT_ROWS = 1 << 16
 """Rows brought into the order of their keys at a time: RocksDB takes ascending keys three times as fast."""

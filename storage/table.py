@@ -17,6 +17,7 @@ from .change import Change
 from .changelog import Rows
 from .cold import BATCH_ROWS, ColdRows
 from .coldview import admit, parts_of, scan_incomplete
+from .compaction import BESIDE_ROWS, WRITTEN_SHARE, Compaction
 from .errors import InternalError
 from .index import Entries
 from .keycode import encode_keys
@@ -60,6 +61,7 @@ class StateTable:
         """Rows fetched from the store after the open epoch had written: first, end, and their entries."""
         self._noted: TableChange | None = None
         """What `change` found, until the next write."""
+        self._compaction: Compaction | None = None
         self._horizon = 0
         self._none = spec.schema.empty()
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
@@ -389,9 +391,10 @@ class StateTable:
         if not touched:
             self._published = self._published.at(epoch)
             return change
+        if self._compaction is not None:
+            self._compaction.note(rows, self._ended)
         self._forget()
-        if rows.wasted > max(rows.live, DEAD_ROWS_MIN):
-            self._compact(epoch)
+        self._compact_when_due(epoch, rows.limit - self._start)
         self._publish(epoch)
         return change
 
@@ -423,6 +426,22 @@ class StateTable:
         rows.forget_undo()
         self._committed = epoch
         self._publish(epoch)
+
+    def _compact_when_due(self, epoch: int, written: int) -> None:
+        """After a commit that wrote so many rows: at once, or if that takes long beside later epochs."""
+        rows, compaction = self._rows, self._compaction
+        if compaction is not None and compaction.rows is rows:
+            new = compaction.advance(written)
+            if new is not None:
+                self._rows, self._compaction = new, None
+            return
+        self._compaction = None
+        if rows.wasted <= max(rows.live, DEAD_ROWS_MIN):
+            return
+        if self._absent is not None or rows.live < max(BESIDE_ROWS, WRITTEN_SHARE * written):
+            self._compact(epoch)
+        else:
+            self._compaction = Compaction(rows, epoch, self._stored)
 
     def _compact(self, epoch: int) -> None:
         self._rows = self._rows.compacted(epoch - 1, self._stored)

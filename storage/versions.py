@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ ALIVE = kernels_rows.ALIVE
 NOW = ALIVE - 1
 """`as_of` of the writer: only rows that nothing has ended."""
 
-PART_BYTES = 8 << 20
+PART_BYTES = 4 << 20
 """Bytes of rows that are read at a time where not all are wanted at once."""
 
 PART_ROWS_MIN, PART_ROWS_MAX = 1 << 15, 1 << 20
@@ -136,6 +137,21 @@ class VersionedRows(Generic[ColumnT, IndexT]):
     def visible(self) -> Positions:
         """Positions of all visible rows, ascending."""
         return np.flatnonzero(self.died[: self.limit] > self.as_of)
+
+    def ended_since(self, stored: int | None, base: int) -> Positions:
+        """The last versions of keys that ended after the epoch `stored`, and did not come back.
+
+        `base`: the epoch from which marks are counted.
+        """
+        if stored is None:
+            return np.empty(0, np.int64)
+        entries = np.arange(self.primary.count, dtype=np.int32)
+        newest = self.primary.latest(entries, self.died, self.limit, -1)
+        newest = newest[newest >= 0]
+        marks = self.died[newest]
+        # Mark 0 is that of rows kept dead by the last compaction, which was no earlier than epoch base + 1.
+        epochs = np.maximum(marks.astype(np.int64), 1) + base
+        return newest[(marks <= self.as_of) & (epochs > stored)]
 
     @property
     def nbytes(self) -> int:
@@ -272,50 +288,23 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         the epoch as of which a store is asked about keys that are not here, the last version of every key
         that ended since is kept, dead.
         """
-        return self._moved(base, self.visible(), self._ended_since(stored))
+        return self._moved(base, self.visible(), self.ended_since(stored, self.base))
 
     def evicted(self, base: int, stored: int, bytes_max: int) -> tuple[GrowingRows, int]:
         """`compacted`, and without the oldest clean rows if all would take more than `bytes_max` bytes.
 
         Returns the rows that are left and how many live ones are not.
         """
-        live, dead = self.visible(), self._ended_since(stored)
+        live, dead = self.visible(), self.ended_since(stored, self.base)
         fitting = bytes_max * self.limit // max(self.nbytes, 1)
         clean = int(np.searchsorted(live, self.clean))
         gone = min(clean, max(0, len(live) + len(dead) - fitting))
         return self._moved(base, live[gone:], dead), gone
 
-    def _ended_since(self, stored: int | None) -> Positions:
-        """The last versions of keys that ended after the epoch `stored`, and did not come back."""
-        if stored is None:
-            return np.empty(0, np.int64)
-        newest = self.primary.head[: self.primary.count]
-        newest = newest[newest >= 0].astype(np.int64)
-        marks = self.died[newest]
-        # Mark 0 is that of rows kept dead by the last compaction, which was no earlier than epoch base + 1.
-        epochs = np.maximum(marks.astype(np.int64), 1) + self.base
-        return newest[(marks != ALIVE) & (epochs > stored)]
-
     def _moved(self, base: int, live: Positions, dead: Positions) -> GrowingRows:
-        """New rows: those at `live`, and those at `dead` without life."""
-        positions = np.sort(np.concatenate([live, dead])) if len(dead) else live
-        count = len(positions)
-        capacity = max(2 * count, CAPACITY_MIN)
-        moved = np.full(self.limit, -1, np.int32)
-        moved[positions] = np.arange(count, dtype=np.int32)
-        new = GrowingRows(self.spec, base)
-        new.columns = [column.compacted(positions, capacity) for column in self.columns]
-        new.died = empty(capacity, np.uint32)
-        new.died[:count] = ALIVE
-        new.died[moved[dead]] = 0
-        if self.counts is not None:
-            new.counts = empty(capacity, np.int64)
-            new.counts[:count] = self.counts[positions]
-        new.limit, new.live, new.remembered = count, len(live), len(dead)
-        new.clean = int(np.searchsorted(positions, self.clean))
-        new.primary = self.primary.compacted(moved, count, capacity, single=True)
-        new.secondary = [index.compacted(moved, count, capacity, single=False) for index in self.secondary]
-        return new
+        moved = move_rows(self, self.base, base, live, dead)
+        moved.rows.clean = moved.kept_below(self.clean)
+        return moved.rows
 
     def roll_back(
         self, start: int, live: int, ended: Sequence[Positions], kept: Sequence[tuple[int, int]] = ()
@@ -335,6 +324,55 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         """Makes everything entered so far permanent."""
         for index in (self.primary, *self.secondary):
             index.undo.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Rows in new arrays, and where they were."""
+
+    rows: GrowingRows
+    places: npt.NDArray[np.int32]
+    """The new position of each old one, −1 if it is gone."""
+    shift: int
+    """How much later the new rows' base is."""
+    renumbered: tuple[bool, ...]
+    """Of each index, the primary first, whether its keys have other entries."""
+    count: int
+    """Rows at first."""
+
+    def kept_below(self, position: int) -> int:
+        return int(np.count_nonzero(self.places[:position] >= 0))
+
+
+def move_rows(
+    rows: VersionedRows[Any, Any], base: int, new_base: int, live: Positions, dead: Positions
+) -> Moved:
+    """New rows: those at `live`, and those at `dead` without life. `base` is that of `rows`."""
+    positions = np.sort(np.concatenate([live, dead])) if len(dead) else live
+    count = len(positions)
+    capacity = max(2 * count, CAPACITY_MIN)
+    places = np.full(rows.limit, -1, np.int32)
+    places[positions] = np.arange(count, dtype=np.int32)
+    new = GrowingRows(rows.spec, new_base)
+    for column, old in zip(new.columns, rows.columns, strict=True):
+        column.append(old.take(positions, None), 0)
+    new.died = empty(capacity, np.uint32)
+    new.died[:count] = ALIVE
+    new.died[places[dead]] = 0
+    if rows.counts is not None:
+        new.counts = empty(capacity, np.int64)
+        new.counts[:count] = rows.counts[positions]
+    new.limit, new.live, new.remembered = count, len(live), len(dead)
+    new.primary = rows.primary.compacted(places, count, capacity, single=True)
+    new.secondary = [index.compacted(places, count, capacity, single=False) for index in rows.secondary]
+    indexes = zip((new.primary, *new.secondary), (rows.primary, *rows.secondary), strict=True)
+    renumbered = tuple(index.key_data is not old.key_data for index, old in indexes)
+    return Moved(new, places, new_base - base, renumbered, count)
+
+
+def compact_view(view: FrozenRows, base: int, new_base: int, stored: int | None) -> Moved:
+    """`GrowingRows.compacted` of what a view shows, in any thread, while the rows are being written."""
+    return move_rows(view, base, new_base, view.visible(), view.ended_since(stored, base))
 
 
 def consecutive(positions: Positions) -> bool:
