@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..operators.zset import ZSet
 
-STREAM_BYTES = 8 << 20
+STREAM_BYTES = 4 << 20
 """A result is computed whole, and then sent, if it has no more than so many bytes."""
 
 Columns = list[pa.Array]

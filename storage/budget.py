@@ -67,12 +67,12 @@ class MemoryBudget:
     @property
     def store_cache(self) -> int:
         """Bytes for the store's blocks."""
-        return min(64 << 20, max(4 << 20, self.bytes_max // 16))
+        return min(64 << 20, max(4 << 20, self.bytes_max // 32))
 
     @property
     def store_buffer(self) -> int:
         """Bytes of what the store gathers before it writes a file."""
-        return min(64 << 20, max(4 << 20, self.bytes_max // 32))
+        return min(64 << 20, max(4 << 20, self.bytes_max // 64))
 
     @property
     def stretch(self) -> int:
