@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .changelog import StoredSpec, decode_meta
-from .checkpoint import Checkpointer
+from .checkpoint import Checkpointer, Extra
 from .commit import Storage, StorageLimits, log_place
 from .disk import REAL, Disk, DiskLock
 from .errors import StartupError
+from .evictions import Evictions
 from .folder import open_folder
 from .log import Log, LogEpoch, LogPlace, LogSource, Position
 from .log import LogTruncated as Truncated
@@ -91,6 +92,11 @@ class Follower:
             self._held[name].append((end.epoch, change))
         self._checkpointer = Checkpointer(recovered.mirror, reader.apart(), None, clock)
         self._checkpoint_time, self._read = clock(), 0
+        self._evictions = Evictions(limits.memory, clock)
+        self._unsettled = False
+        """Whether a checkpoint was begun whose outcome no table has seen."""
+        if limits.memory is not None:
+            self._checkpointer.stretch_bytes = limits.memory.stretch
         self._marked_epoch: int | None = None
         self._current_at: float | None = None
 
@@ -132,6 +138,11 @@ class Follower:
     @property
     def epoch(self) -> int:
         return self.position.epoch
+
+    @property
+    def checkpoint_error(self) -> Exception | None:
+        """What ended the last checkpoint, None when it succeeded."""
+        return self._checkpointer.error
 
     def names(self) -> list[str]:
         return sorted(self._specs)
@@ -193,7 +204,12 @@ class Follower:
             except Truncated:
                 self._follow(self.reader.read(None, mark), {}, advance)
         self._current_at = asked
+        self._mind_memory()
         self._checkpoint_when_due()
+        renewed = self._evictions.take_renewed()
+        if renewed:
+            advance = advance or Advance()
+            advance.tables |= renewed & self._tables.keys()
         return advance
 
     def _follow(self, epochs: Iterable[LogEpoch], specs: dict[str, StoredSpec], advance: Advance) -> None:
@@ -240,13 +256,29 @@ class Follower:
 
     def _checkpoint_when_due(self) -> None:
         limits, now = self._limits, self._clock()
+        crowded = not self._unsettled and self._evictions.due(self._tables)
         due = now - self._checkpoint_time >= limits.checkpoint_s or self._read >= limits.checkpoint_bytes
-        if due and not self._checkpointer.running:
+        if (crowded or due) and not self._checkpointer.running:
+            self._settle()
             for name, held in list(self._held.items()):
                 self._held[name] = [one for one in held if one[0] > _epoch(self._mirror)]
             self._checkpoint_time, self._read = now, 0
-            self._checkpointer.join()
-            self._checkpointer.start(self.position, None)
+            requests = self._evictions.request(self._tables, self._specs)
+            self._checkpointer.start(self.position, None, Extra(requests))
+            self._unsettled = True
+
+    def _mind_memory(self) -> None:
+        """Lets rows go when a checkpoint has made that possible; waits for it if tables take far too much."""
+        if self._unsettled and (not self._checkpointer.running or self._evictions.urgent(self._tables)):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Waits for the running checkpoint and lets tables go on from the store it has written."""
+        checkpointer = self._checkpointer
+        checkpointer.join(self._evictions.relieve)
+        if self._unsettled:
+            self._unsettled = False
+            self._evictions.settle(self._tables, checkpointer.found if checkpointer.error is None else None)
 
     def take_over(self, lock: DiskLock) -> tuple[Log, Advance]:
         """Becomes the log's writer and applies everything up to its end. `lock` is that of the log.
@@ -262,6 +294,7 @@ class Follower:
 
     def become(self, log: Log) -> Storage:
         """The storage this follower's tables belong to from now on; the follower is of no more use."""
+        self._settle()
         for name in list(self._held):
             if self._held[name]:
                 self.table(name, self._specs[name].table_spec())
