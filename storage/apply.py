@@ -18,6 +18,9 @@ from .tablespec import Int64Array, Positions, TableSpec
 from .types import INT4, INT8, TEXT, UUID, Type
 from .versions import ALIVE, NOW, GrowingRows, consecutive
 
+SPARSE = 256
+"""Entries of an index for each one given, beyond which these are sorted: an array of all would cost more."""
+
 _NONE = np.empty(0, np.int64)
 _FIRST = np.zeros(1, np.int64)
 
@@ -86,8 +89,13 @@ def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
 
 def group_entries(entries: Entries) -> tuple[Int64Array, Positions]:
     """(group of each entry, first place of each group): equal entries are equal keys, without hashing."""
+    highest = int(entries.max(initial=-1))
+    if highest > SPARSE * len(entries):
+        _, first, ids = np.unique(entries, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return np.argsort(order)[ids], first[order]
     ids, first = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
-    numbers = np.zeros(int(entries.max(initial=-1)) + 1, np.int32)
+    numbers = np.zeros(highest + 1, np.int32)
     return ids, first[: kernels_rows.group_entries(entries, numbers, ids, first)]
 
 

@@ -135,10 +135,11 @@ class IndexView:
 class HashIndex(IndexView):
     """An index being written. `undo` lists the batches entered since it was last cleared."""
 
-    __slots__ = ("undo",)
+    __slots__ = ("bits", "undo")
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
+        self.bits = [np.zeros(CAPACITY_MIN, np.uint8), np.zeros(CAPACITY_MIN, np.uint8)]
         self.undo: list[tuple[Entries, int]] = []
 
     def freeze(self) -> IndexView:
@@ -206,17 +207,26 @@ class HashIndex(IndexView):
         What that means is told at `kernels_rows.plan_keyed`.
         """
         old = np.empty(len(entries), np.int64)
-        going, coming = self._bits(), self._bits()
+        going, coming = self._bits(0), self._bits(1)
         simple = kernels_rows.plan_keyed(entries, weights, self.head, died, going, coming, old)
+        kernels_rows.clear_bits(entries, going)
+        kernels_rows.clear_bits(entries, coming)
         return old if simple else None
 
     def plan_bag(self, entries: Entries, died: Died) -> Positions | None:
         """The live row of each key (−1: none) if the keys are distinct, else None."""
         old = np.empty(len(entries), np.int64)
-        return old if kernels_rows.plan_bag(entries, self.head, died, self._bits(), old) else None
+        seen = self._bits(0)
+        distinct = kernels_rows.plan_bag(entries, self.head, died, seen, old)
+        kernels_rows.clear_bits(entries, seen)
+        return old if distinct else None
 
-    def _bits(self) -> npt.NDArray[np.uint8]:
-        return np.zeros((self.count >> 3) + 1, np.uint8)
+    def _bits(self, number: int) -> npt.NDArray[np.uint8]:
+        """A bit for each entry, zero. They are kept and cleared after use: most are never set."""
+        needed = (self.count >> 3) + 1
+        if len(self.bits[number]) < needed:
+            self.bits[number] = zeros(2 * needed, np.uint8)
+        return self.bits[number]
 
     def enter(self, keys: Keys) -> Entries:
         """The entry of each key, made where there is none. A key without rows does no harm."""

@@ -79,6 +79,13 @@ def plan_bag(entries, head, died, seen, old):
     return True
 
 
+@nb.njit([t.void(_ENTRIES, _BITS)], cache=True, nogil=True)
+def clear_bits(entries, bits):
+    """Clears the bits of entries, and others in the same bytes: all that are set are of these entries."""
+    for i in range(entries.size):
+        bits[entries[i] >> 3] = 0
+
+
 @nb.njit([t.int64(_ENTRIES, _ENTRIES, _INT64_OUT, _INT64_OUT)], cache=True, nogil=True)
 def group_entries(entries, numbers, ids, first):
     """Numbers equal entries alike, in order of first appearance; returns how many there are.

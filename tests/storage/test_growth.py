@@ -16,6 +16,7 @@ import pytest
 from millpond.storage import compaction, reserve
 from millpond.storage import index as index_module
 from millpond.storage import table as table_module
+from millpond.storage.apply import group_entries
 from millpond.storage.keycode import encode_keys
 from millpond.storage.memory import MemoryStore
 from millpond.storage.schema import Schema
@@ -228,6 +229,15 @@ def test_a_small_batch_moves_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     for start in range(0, 60_000, 100):
         index.enter(encode_keys([pa.array(np.arange(start, start + 100))], [INT8], 100))
     assert len(index.slots) >> 1 > 60_000 and max(calls) < 1600 + 300
+
+
+@pytest.mark.parametrize("factor", [1, 100_000])
+def test_entries_are_grouped_alike_however_many_an_index_has(factor: int) -> None:
+    entries = (np.random.default_rng(1).integers(0, 20, 60) * factor).astype(np.int32)
+    ids, first = group_entries(entries)
+    seen = list(dict.fromkeys(entries.tolist()))
+    assert [seen[i] for i in ids] == entries.tolist()
+    assert first.tolist() == [entries.tolist().index(entry) for entry in seen]
 
 
 def test_a_reserved_array_grows_in_place_and_goes_with_its_last_reader(

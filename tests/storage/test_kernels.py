@@ -435,6 +435,9 @@ def test_plans_of_deltas(seed: int) -> None:
         assert distinct == (len(set(entries)) == len(entries))
         assert not distinct or old.tolist() == [alive.get(entry, -1) for entry in entries]
         assert (index.head == before[0]).all() and (index.died == before[1]).all()
+        for part in bits:
+            kernels_rows.clear_bits(numbers, part)
+            assert not part.any()
 
 
 @pytest.mark.parametrize("single", [False, True])
