@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..sql.entries import Table
+from ..storage.kernels_claims import claim_in_order
 from ..storage.keycode import encode_keys, group_ids
 
 Positions = npt.NDArray[np.int64]
@@ -46,28 +47,41 @@ def existing_rows(table: Table, columns: Sequence[pa.Array], access: UniqueAcces
 
 def first_of_each(table: Table, columns: Sequence[pa.Array], arbiter: int) -> Mask:
     """The proposed rows that no earlier proposed row clashes with."""
-    keys = _key_columns(table, columns, arbiter)
-    ids, first = group_ids(encode_keys(keys, [table.schema[i].type for i in _positions(table, arbiter)]))
-    mask = first[ids] == np.arange(len(ids))
-    if arbiter:
-        for key in keys:
-            if key.null_count:
-                mask |= key.is_null().to_numpy(zero_copy_only=False)
-    return mask
+    ids, first = _numbered(table, columns, arbiter)
+    return (ids < 0) | (first[ids] == np.arange(len(ids)))
 
 
 def rows_without_conflict(
     table: Table, columns: Sequence[pa.Array], access: UniqueAccess, arbiter: int | None
 ) -> npt.NDArray[np.intp]:
-    """The proposed rows that DO NOTHING inserts, in their order."""
-    rows = np.arange(len(columns[0]))
-    for number in arbiters_of(table, arbiter):
-        chosen = [column.take(pa.array(rows)) for column in columns]
-        free = existing_rows(table, chosen, access, number) < 0
-        rows = rows[free]
-        chosen = [column.take(pa.array(rows)) for column in columns]
-        rows = rows[first_of_each(table, chosen, number)]
-    return rows
+    """The proposed rows that DO NOTHING inserts, in their order.
+
+    A row that is not inserted is in nobody's way: with several arbiters it may have been the first of
+    those with its key and yet leave that key to a later one.
+    """
+    arbiters = tuple(arbiters_of(table, arbiter))
+    free = np.ones(len(columns[0]), np.bool_)
+    for number in arbiters:
+        free &= existing_rows(table, columns, access, number) < 0
+    rows = np.flatnonzero(free)
+    chosen = [column.take(pa.array(rows)) for column in columns]
+    if len(arbiters) == 1:
+        return rows[first_of_each(table, chosen, arbiters[0])]
+    ids = np.stack([_numbered(table, chosen, number)[0] for number in arbiters])
+    kept = np.zeros(len(rows), np.uint8)
+    claim_in_order(ids, len(rows), kept)
+    return rows[kept.view(np.bool_)]
+
+
+def _numbered(table: Table, columns: Sequence[pa.Array], arbiter: int) -> tuple[Positions, Positions]:
+    """For each row the number of its key, −1 for one that clashes with nothing; each key's first row."""
+    keys = _key_columns(table, columns, arbiter)
+    ids, first = group_ids(encode_keys(keys, [table.schema[i].type for i in _positions(table, arbiter)]))
+    if arbiter:
+        for key in keys:
+            if key.null_count:
+                ids[key.is_null().to_numpy(zero_copy_only=False)] = -1
+    return ids, first
 
 
 def _positions(table: Table, arbiter: int) -> tuple[int, ...]:

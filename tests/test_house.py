@@ -33,7 +33,7 @@ THIRD_PARTY = {
     "sqlglot": ("sql/*.py", "planner/translate*.py", "planner/dml.py", "planner/dependencies.py"),
     "rocksdict": ("storage/rocks.py",),
     "numba": ("storage/kernels*.py",),
-    "confluent_kafka": ("server/connectors/kafka*.py", "storage/log_kafka*.py"),
+    "confluent_kafka": ("server/connectors/kafka*.py", "storage/log_kafka*.py", "server/bench/kafka.py"),
     "re2": ("operators/functions/matching.py",),
     "regex": ("operators/functions/matching.py",),
     "uvloop": ("server/serve.py", "server/listener.py"),
