@@ -139,6 +139,10 @@ class Engine:
         """None behind: this is where the epochs come from."""
         return Lag(0, 0.0)
 
+    def store_error(self) -> Exception | None:
+        """What ended the last checkpoint, None when it succeeded."""
+        return self.state.storage.checkpoint_error
+
     def source_status(self) -> dict[str, str]:
         """Why each stalled source is stalled, by relation id."""
         return {name: s.failure for name, s in list(self._sources.items()) if s.failure}

@@ -19,7 +19,7 @@ from ..sql.entries import Sequence
 from ..storage.candidate import Contender
 from ..storage.commit import Storage
 from ..storage.disk import DiskLock
-from ..storage.errors import AdminShutdown, ReadOnlyTransaction, SqlError, StartupError
+from ..storage.errors import AdminShutdown, IoError, ReadOnlyTransaction, SqlError, StartupError
 from ..storage.log import LogDamaged, LogTruncated
 from ..storage.standby import Advance, Follower, Lag
 from .engine import Engine, EngineLimits
@@ -58,7 +58,8 @@ class StandbyEngine:
     """Follows until it is stopped or takes over; then `promoted` is called with the engine that goes on.
 
     `claimed` is called before that, as soon as the log is this process's: it makes itself known as the
-    primary. `failed` is called when neither following nor taking over is possible any more.
+    primary. `failed` is called when neither following nor taking over is possible any more, `unreadable` when
+    that is because of this process's own store.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class StandbyEngine:
         self.claimed: Callable[[int], None] = lambda writer: None
         self.promoted: Callable[[Engine], None] = lambda engine: None
         self.failed: Callable[[str], None] = lambda reason: None
+        self.unreadable: Callable[[str], None] = lambda reason: None
         self.refusal_hint: Callable[[], str] = lambda: ""
         self._follower = follower
         self._connectors = connectors
@@ -126,6 +128,10 @@ class StandbyEngine:
         """The error for a statement that writes."""
         return ReadOnlyTransaction(READ_ONLY.format(what), hint=self.refusal_hint())
 
+    def store_error(self) -> Exception | None:
+        """What ended the last checkpoint, None when it succeeded."""
+        return self._follower.checkpoint_error
+
     def source_status(self) -> dict[str, str]:
         return {}
 
@@ -155,6 +161,9 @@ class StandbyEngine:
                 if damaged > DAMAGED_RETRIES:
                     self.failed(f"cannot follow the log: {error}")
                     return
+            except IoError as error:
+                self.unreadable(error.message)
+                return
             except Exception as error:
                 log.exception("following the log failed")
                 self.failed(f"cannot follow the log: {error}")

@@ -28,6 +28,7 @@ class Cluster:
         self.lag: Callable[[], Lag] = lambda: Lag(None, None)
         self.fenced: Callable[[], bool] = lambda: False
         self.on_fenced: Callable[[], None] = lambda: None
+        self.on_beat: Callable[[], None] = lambda: None
         self._writer: int | None = None
         self._beat = 0
         self._looked_at = time.monotonic()
@@ -136,3 +137,4 @@ class Cluster:
         while not self._stop.wait(BEAT_S):
             if not self.look():
                 self.beat()
+                self.on_beat()

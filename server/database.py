@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import threading
 import time
@@ -16,8 +18,9 @@ from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
 from ..storage.budget import MemoryBudget, default_bytes, keep_heap_small, resident_bytes
 from ..storage.commit import Storage, StorageLimits
-from ..storage.errors import SerializationFailure
+from ..storage.errors import ConnectionFailure, DiskFull, SerializationFailure
 from ..storage.fence import Fenced
+from ..storage.log import LogDamaged, LogTruncated
 from ..storage.log_files import TAKEN_OVER
 from ..storage.standby import Follower
 from . import (
@@ -41,6 +44,8 @@ from .connectors import CONNECTORS
 from .place import Place, place_of
 from .settings import SessionSettings, milliseconds
 
+log = logging.getLogger("millpond.database")
+
 _REGISTERED = (functions, run_copy, run_cursor, run_definition, run_explain, run_failover, run_jobs,
                run_query, run_session, run_show, run_transaction, run_write)  # fmt: skip
 """Imported for the functions and executors they register."""
@@ -49,6 +54,12 @@ SWITCH_INTERVAL_S = 0.0005
 """How long a thread may hold the interpreter while another waits; the default would let an epoch's
 Python delay a point SELECT by 5 ms at a time."""
 PREPARED_MAX = 2000
+REBUILT = "MILLPOND_STORE_REBUILT"
+"""In the environment of a server that came back without its store: when, in s since 1970."""
+NOT_THE_STORE = (DiskFull, ConnectionFailure, LogDamaged, LogTruncated)
+"""What may end a checkpoint of a store that is sound."""
+REBUILT_AGAIN_S = 600
+"""A store that fails again within this time is not given up: something else is wrong."""
 
 
 class PreparedCache:
@@ -94,6 +105,7 @@ class Database:
             config.epoch_interval_ms, config.epoch_rows_max, config.sink_outbox_rows_max
         )
         self._place: Place | None = None
+        self._leaving = False
         if storage is None:
             self._place = place_of(config)
             self.cluster = Cluster(self._place.presence, config.name or config.listen, config.listen)
@@ -135,6 +147,7 @@ class Database:
         engine = StandbyEngine(follower, self.connectors, self._limits, self.clock_us, candidate)
         engine.refusal_hint, engine.promoted = self.primary_hint, self._promoted
         engine.claimed = cluster.become_primary
+        engine.unreadable = self._unreadable
         engine.failed = lambda reason: self.end(failure=reason)
         cluster.epoch, cluster.lag = (lambda: engine.published.epoch), engine.lag
         self.server_settings.update(in_hot_standby="on", transaction_read_only="on")
@@ -157,6 +170,34 @@ class Database:
         self.engine = engine
         self.server_settings.clear()
         self.on_promoted()
+
+    def _mind_store(self) -> None:
+        """A store that cannot be written is made anew from the changelog while another server serves.
+
+        So this one comes back as a standby without it. A full disk or a broker that is away is none of that;
+        nor does a primary leave when nobody is there to take over, nor anyone whose store was made anew just
+        now.
+        """
+        error = self.engine.store_error()
+        if error is None or isinstance(error, NOT_THE_STORE) or self._leaving or _rebuilt_just_now():
+            return
+        others = self.cluster.rows() if self.cluster is not None else []
+        wanted = "primary" if self.engine.standby else "standby"
+        if not any(row[2] == wanted and row[3] == "running" for row in others):
+            return
+        self._give_up_store(str(error))
+
+    def _give_up_store(self, reason: str) -> None:
+        self._leaving = True
+        log.error("the store is given up: %s", reason, extra={"event": "store_given_up"})
+        self.end(rejoin=True, rebuild=True)
+
+    def _unreadable(self, reason: str) -> None:
+        """A standby cannot go on with its store."""
+        if _rebuilt_just_now():
+            self.end(failure=f"cannot follow the log: {reason}")
+        else:
+            self._give_up_store(reason)
 
     def primary_hint(self) -> str:
         """Where to write instead."""
@@ -196,6 +237,8 @@ class Database:
 
     def start(self) -> None:
         self.engine.start()
+        if self.cluster is not None:
+            self.cluster.on_beat = self._mind_store
 
     def hand_over(self) -> None:
         """Finishes the running epoch and lets go of the log, for a standby to take it. Blocks."""
@@ -254,6 +297,10 @@ class Database:
         from .live import live_facts
 
         return live_facts(self, client)
+
+
+def _rebuilt_just_now() -> bool:
+    return time.time() - float(os.environ.get(REBUILT, "0")) < REBUILT_AGAIN_S
 
 
 def write_bytes_max(config: Config) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -18,7 +20,7 @@ from ..storage.errors import StartupError
 from ..storage.kernels_lazy import load_all
 from .auth import Access, load_users
 from .config import Config
-from .database import Database
+from .database import REBUILT, Database
 from .listener import Listener, tls_context
 from .logs import set_up
 from .metrics import Metrics
@@ -52,6 +54,8 @@ def serve(config: Config, standby: bool = False) -> int:
         print(f"millpond: {ending.failure}", file=sys.stderr)
         return 1
     if ending.rejoin:
+        if ending.rebuild:
+            give_up_store(config)
         log.warning("coming back as a standby", extra={"event": "rejoining"})
         rejoin(config, ending.port, ending.metrics_port)
     return 0
@@ -72,7 +76,17 @@ def _run_database(config: Config, standby: bool, ending: Ending, metrics: Metric
     finally:
         if metrics is not None:
             metrics.stopping()
+        close(database, ending)
+
+
+def close(database: Database, ending: Ending) -> None:
+    """Closes it; that a store which is given up cannot be closed is no matter."""
+    try:
         database.close()
+    except Exception as error:  # whatever RocksDB says of files that are gone
+        if not ending.rebuild:
+            raise
+        log.warning("the store could not be closed: %s", error)
 
 
 @dataclass(slots=True)
@@ -80,9 +94,21 @@ class Ending:
     """Why the server ends, and on which ports it was."""
 
     rejoin: bool = False
+    rebuild: bool = False
+    """Whether the store cannot be used any more: it is left out, to be made anew from the changelog."""
     failure: str = ""
     port: int = 0
     metrics_port: int = 0
+
+
+def give_up_store(config: Config) -> None:
+    """Removes the store, and remembers when: one that fails again soon is not the store's fault."""
+    state = config.data_path / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        # Something else has taken its place.
+        state.unlink(missing_ok=True)
+    os.environ[REBUILT] = str(int(time.time()))
 
 
 def rejoin(config: Config, port: int, metrics_port: int = 0) -> NoReturn:
@@ -114,8 +140,9 @@ async def _run(database: Database, config: Config, ending: Ending, metrics: Metr
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def end(rejoin: bool = False, failure: str = "") -> None:
+    def end(rejoin: bool = False, failure: str = "", rebuild: bool = False) -> None:
         ending.rejoin, ending.failure = ending.rejoin or rejoin, ending.failure or failure
+        ending.rebuild |= rebuild
         loop.call_soon_threadsafe(stop.set)
 
     database.end = end

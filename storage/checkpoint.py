@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from .changelog import Rows, StoredSpec, rows_frames
 from .cold import ColdRows
+from .errors import ConnectionFailure
 from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
@@ -118,6 +119,8 @@ class Checkpointer:
                 assert self.log is not None
                 self.log.write_base(base.position, base.meta, base.frames())
             self.error = None
+        except ConnectionError as error:
+            self.error = ConnectionFailure(f"could not read what a checkpoint is to have: {error}")
         except OSError as error:
             self.error = disk_error(error, "write a checkpoint")
         except Exception as error:
