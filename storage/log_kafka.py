@@ -364,7 +364,8 @@ def _serve(serve: Callable[[float], int], timeout_s: float) -> int:
         return serve(timeout_s)
     except SystemError as error:
         # A fatal error is raised by the client and then runs into the callback that comes next.
-        raise error.__cause__ or error from None
+        # Or gets lost on the way.
+        raise error.__cause__ or KafkaException(KafkaError(KafkaError._FATAL)) from None
 
 
 def _purge(producer: Producer) -> None:

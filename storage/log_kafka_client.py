@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from confluent_kafka import (
@@ -189,12 +190,18 @@ def _denied(number: int) -> bool:
     )
 
 
+@lru_cache(maxsize=2)
+def _admin_client(topics: KafkaTopics) -> AdminClient:
+    """One for all questions of a process: a takeover does not wait until another has connected."""
+    return AdminClient(topics.client())
+
+
 class TopicAdmin:
     """Makes, describes and deletes topics. Raises KafkaException; BrokerAway when nobody answers."""
 
     def __init__(self, topics: KafkaTopics) -> None:
         self._topics = topics
-        self._admin = AdminClient(topics.client())
+        self._admin = _admin_client(topics)
 
     def existing(self) -> set[str]:
         """All topics of the application."""

@@ -89,7 +89,8 @@ def begin(watch: EpochsWatch, token: str, producer: Producer | None = None) -> K
     """The log of the application, begun where there is none. Raises as `KafkaLog`, and StartupError."""
     topics = watch.topics
     try:
-        ensure_topics(topics)
+        if watch.stamp is None:
+            ensure_topics(topics)
         return KafkaLog(watch, token, producer)
     except LogDamaged as problem:
         raise StartupError(str(problem)) from problem

@@ -2,11 +2,12 @@
 
 A topic is made before the transaction that names it, and deleted some time after the one that forgets it:
 readers may still be on their way. What is left over by a crash in between, nobody reads; the next writer
-deletes it.
+deletes it, once it changes stores itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Sequence
 
@@ -33,9 +34,9 @@ class Registry:
         self._durable = read_registry(topics)
         self._entries = dict(self._durable)
         check_topics(topics, list(self._durable.values()))
-        now, used = time.monotonic(), {entry.topic for entry in self._durable.values()}
-        left = [name for name in self._admin.existing() if topics.is_store(name) and name not in used]
-        self._garbage = [(now, name) for name in left]
+        self._garbage: list[tuple[float, str]] = []
+        self._searched = False
+        """Whether topics left over by earlier writers were looked for."""
 
     def entry(self, store: str) -> StoreEntry:
         return self._entries[store]
@@ -83,9 +84,21 @@ class Registry:
 
     def collect(self) -> None:
         """Deletes topics that nobody reads any more."""
+        if not self._searched:
+            # An epoch is committed whether or not they are found.
+            with contextlib.suppress(BrokerAway):
+                self._search()
         old = time.monotonic() - KEPT_S
         self._admin.delete(name for since, name in self._garbage if since < old)
         self._garbage = [one for one in self._garbage if one[0] >= old]
+
+    def _search(self) -> None:
+        known = {entry.topic for entry in (*self._durable.values(), *self._entries.values())}
+        known |= {name for _, name in self._garbage}
+        left = [n for n in self._admin.existing() if self._topics.is_store(n) and n not in known]
+        now = time.monotonic()
+        self._garbage += [(now, name) for name in left]
+        self._searched = True
 
     def _make(self, wanted: dict[str, StoredSpec]) -> None:
         names = dict.fromkeys(wanted, "")

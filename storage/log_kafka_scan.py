@@ -177,7 +177,7 @@ class Scan:
         """The commits up to `epoch`, taken from those read."""
         waited = time.monotonic() + STALL_S
         while not self._commits or self._commits[-1][0].epoch < epoch:
-            if self._wait(waited):
+            if self._wait(waited, commits=True):
                 waited = time.monotonic() + STALL_S
         found: list[tuple[Commit, int, float]] = []
         while self._commits and self._commits[0][0].epoch <= epoch:
@@ -208,14 +208,19 @@ class Scan:
     def _whole(self, read: TopicRead, epoch: int) -> bool:
         return read.marked >= self._target or (read.certain and read.marked >= epoch)
 
-    def _wait(self, until: float) -> bool:
-        """Takes what there is; whether that was anything. Raises BrokerAway after `until`."""
+    def _wait(self, until: float, commits: bool = False) -> bool:
+        """Takes what there is; whether that was anything. Raises BrokerAway after `until`.
+
+        Commits count with `commits` only: they come without end while a store's topic may be stuck.
+        """
         messages = take(self._consumer, BATCH, 0.1)
-        if not messages and time.monotonic() > until:
+        counted = any(commits or message.topic() != self.topics.epochs for message in messages)
+        if not counted and time.monotonic() > until:
             raise BrokerAway(f"kafka at {self.topics.bootstrap} does not answer")
         progress = False
         for topic, run in groupby(messages, Message.topic):
-            progress |= self._take(topic or "", list(run))
+            came = self._take(topic or "", list(run))
+            progress |= came and (commits or topic != self.topics.epochs)
         self._report(len(messages))
         return progress
 

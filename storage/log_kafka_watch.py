@@ -23,6 +23,9 @@ LOOK_BACK = 400
 MARKER_S = 0.002
 """Between two looks for the end of a transaction."""
 
+STUCK_S = 5.0
+"""How long reading may fail before another consumer is tried."""
+
 SETTLE_S = 0.5
 """How long a transaction under way is waited for; a dead writer's ends with its successor only."""
 
@@ -47,6 +50,7 @@ class EpochsWatch:
         self._consumer: Consumer | None = None
         self._uncommitted: Consumer | None = None
         self._at = 0
+        self._failing_since: float | None = None
         self._lock = threading.Lock()
 
     @property
@@ -74,7 +78,12 @@ class EpochsWatch:
         with self._lock:
             try:
                 self._read(deadline)
+                self._failing_since = None
+            except BrokerAway:
+                self._note_failure()
+                raise
             except KafkaException as error:
+                self._note_failure()
                 if code(error) in MISSING and self.stamp is None:
                     raise StartupError(f"{self.topics}: there is no topic {self.topics.epochs}") from None
                 raise BrokerAway(f"kafka at {self.topics.bootstrap}: {reason(error)}") from None
@@ -95,6 +104,15 @@ class EpochsWatch:
                 if consumer is not None:
                     consumer.close()
             self._consumer = self._uncommitted = None
+
+    def _note_failure(self) -> None:
+        """Gives up a consumer that has delivered nothing for long: after some errors it never would again."""
+        now = time.monotonic()
+        self._failing_since = self._failing_since or now
+        if now - self._failing_since > STUCK_S:
+            consumer, self._consumer, self._failing_since = self._consumer, None, None
+            if consumer is not None:
+                consumer.close()
 
     def _settle(self) -> None:
         """Reads on to what was the end with open transactions, for as long as one may take to end."""
@@ -124,6 +142,10 @@ class EpochsWatch:
         """Finds the stamp at the beginning, then the last commit, from the end backwards."""
         low, high = self._bounds(consumer, deadline)
         start, back = high, LOOK_BACK
+        if self.commit is not None:
+            self._go_to(consumer, max(low, self._at))
+            self._read_to(consumer, high, deadline)
+            return
         if high > low:
             self._go_to(consumer, low)
             while self.stamp is None and self._at < high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,6 +109,35 @@ def test_a_writer_whose_id_was_initialised_by_mistake_goes_on(places: list[Kafka
     writer.change("keyed", {(3, "after"): 1})
     end = writer.commit()
     assert read_all(places[1].source(), end) == before
+    log.close()
+
+
+class Unknowing:
+    """A consumer that has lost sight of the topic."""
+
+    def get_watermark_offsets(self, *_: object) -> None:
+        raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
+
+    def close(self) -> None:
+        pass
+
+
+def test_reading_goes_on_with_another_consumer_when_one_fails_for_long(
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some errors a client of Kafka never delivers again; a standby would stand still for ever."""
+    log = places[0].open()
+    writer = writer_of(log)
+    watch = places[1].watch
+    assert watch.refresh(10)
+    at = watch._at
+    monkeypatch.setattr(watch, "_consumer", Unknowing())
+    end = writer.commit()
+    monkeypatch.setattr("millpond.storage.log_kafka_watch.STUCK_S", 0.0)
+    deadline = time.monotonic() + 30
+    while not watch.refresh(5):
+        assert time.monotonic() < deadline
+    assert watch._at > at and watch.end == end
     log.close()
 
 
