@@ -138,21 +138,25 @@ class Mirror:
     def note_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> None:
         """Remembers (rows, bytes in memory) of tables, by number, as of `position`. Raises OSError.
 
-        Those of tables that are not given stay as they were.
+        Those of tables that are not given stay as they were, and so does the epoch they are of.
         """
         assert self.position is not None
+        epoch, known = self.position.epoch, {spec.number for spec in self.specs.values()}
+        noted = {n: size for n, size in self._noted().items() if n in known}
+        noted |= {n: (rows, size, epoch) for n, (rows, size) in sizes.items() if n in known}
         batch = StoreBatch()
-        known = {spec.number for spec in self.specs.values()}
-        merged = {n: size for n, size in {**self.sizes(), **sizes}.items() if n in known}
-        text = {"epoch": self.position.epoch, "sizes": {str(n): size for n, size in merged.items()}}
-        batch.put(_SIZES, json.dumps(text).encode())
+        batch.put(_SIZES, json.dumps({"tables": {str(n): size for n, size in noted.items()}}).encode())
         self._store.write(batch)
 
     def sizes(self) -> dict[int, tuple[int, int]]:
-        """What `note_sizes` was told last, of whichever epoch."""
+        """What `note_sizes` was told last of each table, of whichever epoch."""
+        return {number: (rows, size) for number, (rows, size, _) in self._noted().items()}
+
+    def _noted(self) -> dict[int, tuple[int, int, int]]:
+        """(rows, bytes, epoch) by the number of the table."""
         text = self._store.get(_SIZES)
-        sizes = json.loads(text)["sizes"] if text else {}
-        return {int(number): (rows, size) for number, (rows, size) in sizes.items()}
+        tables = json.loads(text).get("tables", {}) if text else {}
+        return {int(number): (rows, size, epoch) for number, (rows, size, epoch) in tables.items()}
 
     def count(self, spec: StoredSpec) -> int:
         """The rows of a table that the store has: as noted, else counted."""
@@ -163,12 +167,10 @@ class Mirror:
 
     def noted_count(self, spec: StoredSpec) -> int | None:
         """The rows of a table as noted at `position`; None if they were not, or the store is ahead of it."""
-        text = self._store.get(_SIZES)
-        noted = json.loads(text) if text else {}
-        if self.position is None or self.ahead != self.position or noted.get("epoch") != self.position.epoch:
+        if self.position is None or self.ahead != self.position:
             return None
-        size = noted["sizes"].get(str(spec.number))
-        return None if size is None else size[0]
+        rows, _, epoch = self._noted().get(spec.number, (0, 0, -1))
+        return rows if epoch == self.position.epoch else None
 
     def figures(self) -> Mapping[str, int]:
         """Bytes that the store takes (`Store.figures`). From any thread."""

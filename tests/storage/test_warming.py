@@ -166,6 +166,13 @@ def _sum(table: StateTable) -> tuple[int, int]:
     return len(table), int(values.to_numpy().sum())
 
 
+def _killed(storage: Storage) -> None:
+    """What a killed process leaves: neither checkpoint nor farewell."""
+    storage.release_log()
+    storage._recovered.mirror.close()
+    storage._lock.release()
+
+
 @pytest.mark.parametrize("clean", (True, False))
 def test_a_start_reads_small_tables_only_and_the_others_behind(tmp_path: Path, clean: bool) -> None:
     storage = Storage.open(tmp_path, limits=LIMITS)
@@ -179,10 +186,7 @@ def test_a_start_reads_small_tables_only_and_the_others_behind(tmp_path: Path, c
     if clean:
         storage.close()
     else:
-        # What a killed process leaves: neither checkpoint nor farewell.
-        storage.release_log()
-        storage._recovered.mirror.close()
-        storage._lock.release()
+        _killed(storage)
     storage = Storage.open(tmp_path, limits=LIMITS)
     large, small = storage.table("large", LARGE), storage.table("small", SMALL)
     assert small.complete and not large.complete and large.warming
@@ -225,4 +229,21 @@ def test_without_room_rows_stay_in_the_store(tmp_path: Path) -> None:
     storage.warming.step({"large": large}, 0.001, 100)
     assert not storage.warming and not large.complete
     assert _sum(large) == (5000, 5000)
+    storage.close()
+
+
+def test_who_stops_before_it_opened_a_table_does_not_vouch_for_its_rows(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path, limits=LIMITS)
+    _write(storage, 0, 5000, 1)
+    storage.checkpoint(wait=True)
+    _write(storage, 5000, 6000, 2)
+    _killed(storage)
+    # Stopped while it recovered: the store has the new rows now, nobody has counted them.
+    Storage.open(tmp_path, limits=LIMITS).close()
+    storage = Storage.open(tmp_path, limits=LIMITS)
+    large = storage.table("large", LARGE)
+    assert len(large) == 6000 and _sum(large) == (6000, 7000)
+    while storage.warming:
+        storage.warm(0.001)
+    assert large.complete
     storage.close()
