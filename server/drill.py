@@ -81,6 +81,8 @@ class Warmup:
 
 @dataclass(slots=True)
 class Outcome:
+    """What a drill measured, and what was wrong in the end."""
+
     kills: list[Gap] = field(default_factory=list)
     handovers: list[Gap] = field(default_factory=list)
     warmups: list[Warmup] = field(default_factory=list)
