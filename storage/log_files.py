@@ -200,11 +200,12 @@ class FileLog:
         """Replaces all segments up to `position`, the end of a segment, by `frames`.
 
         `frames` are the whole content of all stores at that epoch. May run beside commits, in another
-        thread. Raises OSError; then the log is as before.
+        thread. Raises OSError, or Fenced when another process writes by now, which may be writing a base for
+        the same place; then the log is as before.
         """
         assert position.segment < self._header.number
         path = base_path(self._folder, position.segment)
-        temporary = path.with_name(path.name + ".new")
+        temporary = path.with_name(f"{path.name}.{self._disk.token().hex()}.new")
         header = SegmentHeader(
             position.segment,
             position.epoch,
@@ -215,9 +216,11 @@ class FileLog:
         )
         try:
             self._write_base(temporary, header, meta, frames)
+            if self.fenced():
+                raise Fenced(TAKEN_OVER)
             self._disk.rename(temporary, path)
             self._disk.sync_folder(self._folder)
-        except OSError:
+        except (OSError, Fenced):
             with contextlib.suppress(OSError):
                 self._disk.remove(temporary)
             raise
@@ -351,15 +354,13 @@ class FileLog:
 
 
 def remove_covered(disk: Disk, folder: Path) -> None:
-    """Removes what the newest base replaces, and files left unfinished by a crash."""
-    names = disk.names(folder)
-    inventory = Inventory.of(names)
-    base = inventory.base
-    for number in inventory.segments:
-        if number <= base:
-            disk.remove(segment_path(folder, number))
-    for number in inventory.bases[:-1]:
-        disk.remove(base_path(folder, number))
+    """Removes what the newest base replaces. A writer that was replaced may be about the same."""
+    inventory = Inventory.of(disk.names(folder))
+    covered = [segment_path(folder, number) for number in inventory.segments if number <= inventory.base]
+    covered += [base_path(folder, number) for number in inventory.bases[:-1]]
+    for path in covered:
+        with contextlib.suppress(FileNotFoundError):
+            disk.remove(path)
 
 
 @contextlib.contextmanager
@@ -382,13 +383,18 @@ def _recover(folder: Path, disk: Disk, lock: DiskLock, segment_bytes: int, known
     """
     reader = LogReader(folder, disk)
     mine = claim(folder, disk, _last_writer(reader))
-    try:
-        end, header = _settled_end(folder, disk, reader, known)
-    except LogDamaged:
-        if read_claim(folder, disk) != mine:
-            # Another process goes on writing: what was read is not of one moment.
-            raise Fenced(TAKEN_OVER) from None
-        raise
+    while True:
+        before = reader.inventory()
+        try:
+            end, header = _settled_end(folder, disk, reader, known)
+            break
+        except (LogDamaged, LogTruncated, FileNotFoundError):
+            if read_claim(folder, disk) != mine:
+                # Another process goes on writing: what was read is not of one moment.
+                raise Fenced(TAKEN_OVER) from None
+            if reader.inventory() == before:
+                raise
+            # The old writer was in the middle of removing segments; it begins no other base.
     return FileLog(folder, disk, lock, end, header, segment_bytes, mine)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -256,6 +256,56 @@ def test_a_base_replaces_the_segments_before_it(tmp_path: Path) -> None:
     assert log.end.epoch == 3
     commit(log, b"four")
     assert [e for e, _, _ in content(log.reader)] == [2, 3, 4]
+
+
+def test_a_writer_that_was_replaced_leaves_the_base_to_its_successor(tmp_path: Path) -> None:
+    old = FileLog.open(tmp_path)
+    commit(old, b"one")
+    position = old.begin_segment()
+    new = FileLog.take_over(tmp_path, REAL, REAL.seize(tmp_path / "LOCK"), None)
+    assert new.begin_segment() == position
+
+    def frames(first: bytes, last: bytes, meanwhile: Callable[[], None]) -> Iterator[Frame]:
+        yield Frame("store", FrameKind.ROWS, first)
+        meanwhile()
+        yield Frame("store", FrameKind.ROWS, last)
+
+    def wake_up() -> None:
+        with pytest.raises(Fenced):
+            old.write_base(position, b"meta 1", frames(b"o", b"ne" * 50_000, lambda: None))
+
+    new.write_base(position, b"meta 1", frames(b"on" * 10_000, b"e", wake_up))
+    commit(new, b"two")
+    assert content(LogReader(tmp_path)) == [(1, b"meta 1", [b"on" * 10_000, b"e"]), (2, b"meta 2", [b"two"])]
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".new")]
+
+
+@pytest.mark.parametrize("call", range(1, 7))
+def test_a_takeover_while_the_old_writer_removes_segments_reads_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    old = FileLog.open(tmp_path, segment_bytes=200)
+    for _ in range(4):
+        commit(old, b"x" * 200)
+    position = old.begin_segment()
+    whole = [Frame("store", FrameKind.ROWS, b"x" * 800)]
+
+    class Torn(RealDisk):
+        """The names are read in two parts; between these the old writer removes segments."""
+
+        def names(self, folder: Path) -> list[str]:
+            names = super().names(folder)
+            calls.append(folder)
+            if len(calls) != call:
+                return names
+            monkeypatch.setattr(old, "fenced", lambda: False)
+            old.write_base(position, b"meta 4", whole)
+            return [name for name in names if name[:20] not in (f"{2:020d}", f"{3:020d}")]
+
+    calls: list[Path] = []
+    new = FileLog.take_over(tmp_path, Torn(), REAL.seize(tmp_path / "LOCK"), position)
+    commit(new, b"y")
+    assert content(LogReader(tmp_path))[-1] == (5, b"meta 5", [b"y"])
 
 
 def test_segments_without_epochs_may_go_before_a_reader_has_passed_them(tmp_path: Path) -> None:
