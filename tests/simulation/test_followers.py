@@ -35,6 +35,8 @@ class Following(World):
         super().__init__(seed, faults=False)
         self.kept: list[StoreBatch] = []
         self.memory = NoMemory(1 << 40) if seed % 5 == 0 else None
+        self.restless = seed % 20 == 15
+        """Whether a promoted writer begins checkpoints by itself, and goes on with them when replaced."""
         self.evictions = 0
         self.follower: Follower | None = None
 
@@ -99,8 +101,9 @@ class Following(World):
         log, _ = follower.take_over(lock)
         self.follower = None
         promoted = follower.become(log)
-        # A writer's clock stands still here, so that no checkpoint is begun but by `act`.
-        promoted._clock = promoted._evictions.clock = lambda: 0.0
+        if not self.restless:
+            # The clock stands still, so that no checkpoint is begun but by `act`.
+            promoted._clock = promoted._evictions.clock = lambda: 0.0
         assert promoted.epoch == self.acknowledged
         self.compare(promoted, promoted.epoch)
         # Its store is that of the writer from now on, and the old writer's is free to follow.
