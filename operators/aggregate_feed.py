@@ -13,9 +13,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from ..storage.change import DistinctRows
 from ..storage.schema import Column, Schema
-from ..storage.table import StateTable, TableSpec
+from ..storage.table import NumberedKeys, StateTable, TableSpec
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
 from .batch import Int64Array, truth
@@ -71,7 +70,10 @@ class GroupValues:
     def apply(self, rows: Rows, groups: Groups) -> Rows:
         """Takes in a delta. Returns it consolidated, without the NULLs that the calls skip."""
         rows = without_nulls(self.call, rows)
-        found = _integrated(self.table, rows, groups)
+        keys = None
+        if rows.ids is groups.ids:  # So every group has a value.
+            keys = NumberedKeys(groups.keys, groups.count, groups.ids)
+        found = self.table.integrate([*groups.keys_of(rows), *rows.columns], rows.weights, keys)
         return _chosen(rows, found.places, found.net)
 
     def of(self, keys: Sequence[pa.Array], count: int) -> Rows:
@@ -89,15 +91,8 @@ class DistinctValues:
 
     def apply(self, rows: Rows, groups: Groups) -> Rows:
         """+1 for each value that comes to be in its group, −1 for each that ceases."""
-        found = _integrated(self.table, rows, groups)
+        found = self.table.integrate([*groups.keys_of(rows), *rows.columns], rows.weights)
         return _chosen(rows, found.places, found.came_and_went)
-
-
-def _integrated(table: StateTable, rows: Rows, groups: Groups) -> DistinctRows:
-    columns = [*groups.keys_of(rows), *rows.columns]
-    found = table.apply(columns, rows.weights).distinct
-    assert found is not None, "the table is a bag"
-    return found
 
 
 def _chosen(rows: Rows, places: Int64Array, weights: Int64Array) -> Rows:

@@ -69,8 +69,7 @@ class _Distinct:
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
         delta = deltas[0]
-        rows = self.rows.apply(delta.columns, delta.weights).distinct
-        assert rows is not None, "the table is a bag"
+        rows = self.rows.integrate(delta.columns, delta.weights)
         change = rows.came_and_went
         kept = np.flatnonzero(change)
         return delta.take(rows.places[kept]).with_weights(change[kept])

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from . import kernels_rows
+from . import kernels_bag, kernels_rows
 from .change import Change, DistinctRows
 from .errors import InternalError
 from .index import Entries
 from .keycode import Keys, encode_keys, group_ids
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import INT4, INT8, TEXT, UUID, Type
-from .versions import ALIVE, NOW, GrowingRows, consecutive
+from .versions import ALIVE, GrowingRows, consecutive
 
 SPARSE = 256
 """Entries of an index for each one given, beyond which these are sorted: an array of all would cost more."""
 
 _NONE = np.empty(0, np.int64)
 _FIRST = np.zeros(1, np.int64)
+_NO_ROWS = DistinctRows(_NONE, _NONE, _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedKeys:
+    """Different keys, and the number of that of each row of a delta. Every key has a row."""
+
+    keys: Sequence[pa.Array]
+    count: int
+    ids: Int64Array
 
 
 class _Table(Protocol):
@@ -31,24 +42,35 @@ class _Table(Protocol):
 
     def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions: ...
     def upsert_entered(
-        self, columns: Sequence[pa.Array], weights: Int64Array | None, entries: Entries
+        self,
+        columns: Sequence[pa.Array],
+        weights: Int64Array | None,
+        entries: Entries,
+        chains: Entries | None = None,
     ) -> Positions: ...
-    def delete(self, positions: Positions) -> None: ...
+    def delete(self, positions: Positions, entries: Entries | None = None) -> None: ...
 
 
 def apply_delta(
     table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, exact: bool
 ) -> Change:
     """`StateTable.apply`."""
-    nonzero = None
-    if not weights.all():
-        nonzero = np.flatnonzero(weights)
-        columns, weights = _take(columns, nonzero), weights[nonzero]
+    columns, weights, nonzero = _nonzero(columns, weights)
     if not len(weights):
-        return Change(rows, _NONE, _NONE, _NONE, _NONE, True, DistinctRows(_NONE, _NONE, _NONE))
+        return Change(rows, _NONE, _NONE, _NONE, _NONE, True, _NO_ROWS)
     if table.spec.bag:
-        return _apply_bag(table, rows, columns, weights, nonzero)
+        return _integrated(table, rows, columns, weights, None).change(rows, nonzero)
     return _apply_keyed(table, rows, columns, weights, exact)
+
+
+def _nonzero(
+    columns: Sequence[pa.Array], weights: Int64Array
+) -> tuple[Sequence[pa.Array], Int64Array, Positions | None]:
+    """A delta without rows of weight 0, and where its rows were, None if it is all of them."""
+    if weights.all():
+        return columns, weights, None
+    places = np.flatnonzero(weights)
+    return _take(columns, places), weights[places], places
 
 
 def _take(columns: Sequence[pa.Array], places: Positions) -> Sequence[pa.Array]:
@@ -75,18 +97,6 @@ def _upsert(
 # -- bags
 
 
-def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
-    """The first row of each distinct key, and the sum of its weights."""
-    if keys.length == 1:
-        return np.zeros(1, np.int64), weights
-    ids, first = group_ids(keys)
-    if len(first) == keys.length:
-        return first, weights
-    net = np.zeros(len(first), np.int64)
-    np.add.at(net, ids, weights)
-    return first, net
-
-
 def group_entries(entries: Entries) -> tuple[Int64Array, Positions]:
     """(group of each entry, first place of each group): equal entries are equal keys, without hashing."""
     highest = int(entries.max(initial=-1))
@@ -99,36 +109,80 @@ def group_entries(entries: Entries) -> tuple[Int64Array, Positions]:
     return ids, first[: kernels_rows.group_entries(entries, numbers, ids, first)]
 
 
-def _apply_bag(
+@dataclass(frozen=True, slots=True)
+class _BagDelta:
+    """A delta that a bag has taken in."""
+
+    distinct: DistinctRows
+    old: Positions
+    """The live row before of each distinct row, −1 if there was none."""
+    new: Positions
+    """The rows written, in this order."""
+    simple: bool
+    """Whether no row occurs twice."""
+
+    def within(self, nonzero: Positions | None) -> DistinctRows:
+        """`distinct` of the delta whose rows at `nonzero` this is of, None being all."""
+        rows = self.distinct
+        return rows if nonzero is None else replace(rows, places=nonzero[rows.places])
+
+    def change(self, rows: GrowingRows, nonzero: Positions | None) -> Change:
+        net = self.distinct.net
+        grew, shrank = net > 0, net < 0
+        written = net[(net != 0) & (self.distinct.before + net > 0)]
+        inserted = self.new[written > 0]
+        distinct = self.within(nonzero)
+        return Change(rows, self.old[shrank], -net[shrank], inserted, net[grew], self.simple, distinct)
+
+
+def integrate_bag(
     table: _Table,
     rows: GrowingRows,
     columns: Sequence[pa.Array],
     weights: Int64Array,
-    nonzero: Positions | None,
-) -> Change:
-    """`nonzero`: where in the delta these rows are, None if they are all of it."""
-    entries = rows.enter(columns, len(weights))
-    old = rows.primary.plan_bag(entries, rows.died)
-    simple = old is not None
-    if old is None:
-        ids, first = group_entries(entries)
-        entries, net = entries[first], np.zeros(len(first), np.int64)
-        np.add.at(net, ids, weights)
-        old = rows.primary.latest(entries, rows.died, rows.limit, NOW)
-    else:
-        first, net = np.arange(len(weights)), weights
-    had = rows.weights(old)
-    left = had + net
-    if (left < 0).any():
+    keys: NumberedKeys | None,
+) -> DistinctRows:
+    """`StateTable.integrate`."""
+    columns, weights, nonzero = _nonzero(columns, weights)
+    if not len(weights):
+        return _NO_ROWS
+    chains = None
+    if keys is not None:
+        ids = keys.ids if nonzero is None else keys.ids[nonzero]
+        chains = rows.secondary[0].enter(encode_keys(keys.keys, rows.index_types[0], keys.count))[ids]
+    return _integrated(table, rows, columns, weights, chains).within(nonzero)
+
+
+def _integrated(
+    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, chains: Entries | None
+) -> _BagDelta:
+    """Takes at least one row into a bag, none of weight 0.
+
+    `chains`: the entry of each in the only secondary index, None if they are not known.
+    """
+    given = len(weights)
+    weights = np.ascontiguousarray(weights)
+    entries = rows.enter(columns, given)
+    first, net, old, had = np.empty((4, given), np.int64)
+    slots = np.zeros(1 << max(given, 1).bit_length() + 1, np.int32)
+    index, counts = rows.primary, rows.counts
+    assert counts is not None
+    count = kernels_bag.net_rows(entries, weights, index.head, rows.died, counts, slots, first, net, old, had)
+    first, net, old, had = first[:count], net[:count], old[:count], had[:count]
+    kept, left, gone = np.empty((3, count), np.int64)
+    kept_entries, gone_entries = np.empty((2, count), np.int32)
+    written, ended = kernels_bag.settle_rows(
+        entries, first, net, old, had, kept, left, kept_entries, gone, gone_entries
+    )
+    if written < 0:
         raise InternalError(f'table "{table.name}": a row goes more often than it came')
-    grew, shrank = net > 0, net < 0
-    kept = np.flatnonzero((left > 0) & (net != 0))
-    new = np.full(len(first), -1, np.int64)
-    if len(kept):
-        new[kept] = table.upsert_entered(_take(columns, first[kept]), left[kept], entries[kept])
-    table.delete(old[shrank & (left == 0)])
-    distinct = DistinctRows(first if nonzero is None else nonzero[first], net, had)
-    return Change(rows, old[shrank], -net[shrank], new[grew], net[grew], simple, distinct)
+    kept, new = kept[:written], _NONE
+    if written:
+        chosen = chains if chains is None or written == given else chains[kept]
+        new = table.upsert_entered(_take(columns, kept), left[:written], kept_entries[:written], chosen)
+    if ended:
+        table.delete(gone[:ended], gone_entries[:ended])
+    return _BagDelta(DistinctRows(first, net, had), old, new, count == given)
 
 
 # -- keyed tables
@@ -205,6 +259,18 @@ def _equal(
 
 def _same_bytes(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> bool:
     return len(a) == len(b) and bool((a == b).all())
+
+
+def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
+    """The first row of each distinct key, and the sum of its weights."""
+    if keys.length == 1:
+        return np.zeros(1, np.int64), weights
+    ids, first = group_ids(keys)
+    if len(first) == keys.length:
+        return first, weights
+    net = np.zeros(len(first), np.int64)
+    np.add.at(net, ids, weights)
+    return first, net
 
 
 def _consolidated(

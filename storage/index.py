@@ -213,14 +213,6 @@ class HashIndex(IndexView):
         kernels_rows.clear_bits(entries, coming)
         return old if simple else None
 
-    def plan_bag(self, entries: Entries, died: Died) -> Positions | None:
-        """The live row of each key (−1: none) if the keys are distinct, else None."""
-        old = np.empty(len(entries), np.int64)
-        seen = self._bits(0)
-        distinct = kernels_rows.plan_bag(entries, self.head, died, seen, old)
-        kernels_rows.clear_bits(entries, seen)
-        return old if distinct else None
-
     def _bits(self, number: int) -> npt.NDArray[np.uint8]:
         """A bit for each entry, zero. They are kept and cleared after use: most are never set."""
         needed = (self.count >> 3) + 1

@@ -64,21 +64,6 @@ def plan_keyed(entries, weights, head, died, going, coming, old):
     return True
 
 
-@nb.njit([t.boolean(_ENTRIES, _ENTRIES, _DIED, _BITS, _INT64_OUT)], cache=True, nogil=True)
-def plan_bag(entries, head, died, seen, old):
-    """Whether no key occurs twice in a bag's delta; `old[i]` becomes the live row of each key, −1 if none.
-
-    `seen` is a zeroed bit set over the entries.
-    """
-    for i in range(entries.size):
-        entry = entries[i]
-        if _set(seen, entry):
-            return False
-        position = head[entry]
-        old[i] = position if position >= 0 and died[position] == ALIVE else -1
-    return True
-
-
 @nb.njit([t.void(_ENTRIES, _BITS)], cache=True, nogil=True)
 def clear_bits(entries, bits):
     """Clears the bits of entries, and others in the same bytes: all that are set are of these entries."""

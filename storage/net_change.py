@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from .index import Entries
-from .keycode import Keys, encode_keys, group_ids
+from .keycode import encode_keys
 from .row_message import WrittenRows
 from .tablespec import Int64Array, Positions
 from .versions import ALIVE, NOW, GrowingRows
@@ -23,14 +23,14 @@ _ANY = -1
 class OpenEpoch:
     """An epoch of `rows` with mark `now`, whose own rows begin at `start`.
 
-    `deleted` are positions that were deleted; `admitted` rows among its own that it did not write: first,
-    end, and their entries. `none` are zero rows.
+    `deleted` are positions that were deleted, with the entries of their keys if known; `admitted` rows among
+    its own that it did not write: first, end, and their entries. `none` are zero rows.
     """
 
     rows: GrowingRows
     start: int
     now: int
-    deleted: Sequence[Positions]
+    deleted: Sequence[tuple[Positions, Entries | None]]
     admitted: Sequence[tuple[int, int, Entries]]
     none: Sequence[pa.Array]
 
@@ -61,16 +61,13 @@ class OpenEpoch:
     def _gone(self) -> Positions:
         """One deleted row of each such key."""
         rows, start = self.rows, self.start
-        positions = np.concatenate(self.deleted)
+        positions = np.concatenate([part for part, _ in self.deleted])
         if rows.limit == start:
             return positions  # Nothing came, so what went was there before and did not come back.
-        keys = self._keys_at(positions)
+        entries = self._entries_of(positions)
         if len(self.deleted) > 1:
-            _, first = group_ids(keys)
-            if len(first) < len(positions):
-                positions = positions[first]
-                keys = self._keys_at(positions)
-        entries = rows.primary.find(keys)
+            entries, first = np.unique(entries, return_index=True)
+            positions = positions[first]
         now_there = rows.primary.latest(entries, rows.died, rows.limit, NOW) >= 0
         before = rows.primary.latest(entries, rows.died, start, _ANY)
         there_before = (before >= 0) & (rows.died[before] >= self.now)
@@ -78,7 +75,11 @@ class OpenEpoch:
             there_before |= np.isin(entries, admitted)
         return positions[there_before & ~now_there]
 
-    def _keys_at(self, positions: Positions) -> Keys:
+    def _entries_of(self, positions: Positions) -> Entries:
+        """The entries of the keys of deleted rows."""
+        known = [entries for _, entries in self.deleted if entries is not None]
+        if len(known) == len(self.deleted):
+            return np.concatenate(known)
         rows = self.rows
         columns = rows.take(positions, rows.spec.key_columns)
-        return encode_keys(columns, rows.key_types, len(positions))
+        return rows.primary.find(encode_keys(columns, rows.key_types, len(positions)))

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from .absent import Absent, unknown_rows
-from .apply import apply_delta
-from .change import Change
+from .apply import NumberedKeys, apply_delta, integrate_bag
+from .change import Change, DistinctRows
 from .changelog import Rows
 from .cold import BATCH_ROWS, ColdRows
 from .coldview import admit, parts_of, scan_incomplete
@@ -28,7 +28,7 @@ from .tablespec import Int64Array, Positions, TableChange, TableSpec
 from .versions import NOW, GrowingRows
 from .warming import overwrite
 
-__all__ = ["Change", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
+__all__ = ["Change", "NumberedKeys", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
 
 DEAD_ROWS_MIN = 8192
 """Ended row versions that are tolerated whatever their share; beyond, at most as many as live rows."""
@@ -55,7 +55,7 @@ class StateTable:
         self._start = 0
         self._live = 0
         self._ended: list[Positions] = []
-        self._deleted: list[Positions] = []
+        self._deleted: list[tuple[Positions, Entries | None]] = []
         self._before: tuple[GrowingRows, Absent | None] | None = None
         self._admitted: list[tuple[int, int, Entries]] = []
         """Rows fetched from the store after the open epoch had written: first, end, and their entries."""
@@ -202,12 +202,19 @@ class StateTable:
         return entries, rows.primary.latest(entries, rows.died, rows.limit, NOW)
 
     def upsert_entered(
-        self, columns: Sequence[pa.Array], weights: Int64Array | None, entries: Entries
+        self,
+        columns: Sequence[pa.Array],
+        weights: Int64Array | None,
+        entries: Entries,
+        chains: Entries | None = None,
     ) -> Positions:
-        """`upsert` of at least one row whose entries in the primary index are known."""
+        """`upsert` of at least one row whose entries in the primary index are known.
+
+        `chains`: those in the only secondary index, None if they are not known.
+        """
         count = len(entries)
         now = self._now()
-        start = self._rows.append(columns, weights, count)
+        start = self._rows.append(columns, weights, count, chains)
         self._replace(start, entries, now)
         return np.arange(start, start + count)
 
@@ -230,15 +237,18 @@ class StateTable:
         if len(ended):
             self._ended.append(ended)
 
-    def delete(self, positions: Positions) -> None:
-        """Ends the live rows at `positions`, distinct. Raises InternalError if one is not live."""
+    def delete(self, positions: Positions, entries: Entries | None = None) -> None:
+        """Ends the live rows at `positions`, distinct. Raises InternalError if one is not live.
+
+        `entries`: those of their keys in the primary index, None if they are not known.
+        """
         now = self._now()
         if not len(positions):
             return
         if self._rows.end(positions, now) >= 0:
             raise InternalError(f'table "{self.name}": deleting a row that is not there')
         self._ended.append(positions)
-        self._deleted.append(positions)
+        self._deleted.append((positions, entries))
 
     def truncate(self) -> None:
         """Ends all rows at once."""
@@ -259,10 +269,24 @@ class StateTable:
         for a second row of a key, and for a row going that is not there; the epoch must then be rolled
         back.
         """
+        self._open(columns, len(weights))
+        return apply_delta(self, self._rows, columns, weights, exact)
+
+    def integrate(
+        self, columns: Sequence[pa.Array], weights: Int64Array, keys: NumberedKeys | None = None
+    ) -> DistinctRows:
+        """`apply` to a bag, of which only the distinct rows are asked for.
+
+        `keys`, if known: those of the rows in the only secondary index.
+        """
+        self._open(columns, len(weights))
+        return integrate_bag(self, self._rows, columns, weights, keys)
+
+    def _open(self, columns: Sequence[pa.Array], length: int) -> None:
+        """Before a delta is integrated."""
         self._now()
         if self._absent is not None:
-            self._fetch(self._absent, [columns[i] for i in self.spec.key_columns], len(weights))
-        return apply_delta(self, self._rows, columns, weights, exact)
+            self._fetch(self._absent, [columns[i] for i in self.spec.key_columns], length)
 
     def _now(self) -> int:
         if self._epoch is None and self.opener is not None:

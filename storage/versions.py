@@ -190,15 +190,22 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self.as_of = NOW
         self.live = 0
 
-    def append(self, columns: Sequence[pa.Array], weights: Int64Array | None, count: int) -> int:
+    def append(
+        self,
+        columns: Sequence[pa.Array],
+        weights: Int64Array | None,
+        count: int,
+        chains: Entries | None = None,
+    ) -> int:
         """Adds live rows to columns and secondary indexes; returns the position of the first.
 
-        The caller enters them in the primary index.
+        The caller enters them in the primary index. `chains`: their entries in the only secondary index,
+        None if they are not known.
         """
         start = self.limit
         for column, array in zip(self.columns, columns, strict=True):
             column.append(array, start)
-        self._enter(columns, weights, count)
+        self._enter(columns, weights, count, chains)
         return start
 
     def enter_written(self, count: int) -> int:
@@ -207,7 +214,13 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self._enter((), None, count)
         return start
 
-    def _enter(self, columns: Sequence[pa.Array], weights: Int64Array | None, count: int) -> None:
+    def _enter(
+        self,
+        columns: Sequence[pa.Array],
+        weights: Int64Array | None,
+        count: int,
+        chains: Entries | None = None,
+    ) -> None:
         start, stop = self.limit, self.limit + count
         self.died = grown(self.died, start, stop)
         self.died[start:stop] = ALIVE
@@ -216,6 +229,9 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
             self.counts[start:stop] = 1 if weights is None else weights
         self.limit = stop
         self.live += count
+        if chains is not None:
+            self.secondary[0].chain_entries(chains, start)
+            return
         for i, index in enumerate(self.secondary):
             keys = [columns[place] for place in self.spec.indexes[i]]
             index.chain(encode_keys(keys, self.index_types[i], count), start)

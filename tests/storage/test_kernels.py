@@ -431,9 +431,6 @@ def test_plans_of_deltas(seed: int) -> None:
         expected = simple_plan(entries, weights, alive)
         assert simple == (expected is not None)
         assert not simple or old.tolist() == expected
-        distinct = kernels_rows.plan_bag(numbers, index.head, index.died, bits[2], old)
-        assert distinct == (len(set(entries)) == len(entries))
-        assert not distinct or old.tolist() == [alive.get(entry, -1) for entry in entries]
         assert (index.head == before[0]).all() and (index.died == before[1]).all()
         for part in bits:
             kernels_rows.clear_bits(numbers, part)
