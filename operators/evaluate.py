@@ -15,7 +15,9 @@ from ..storage.errors import SqlError
 from . import evaluate_conditional, functions
 from .evaluate_core import evaluate, predicate_mask, truth
 from .expr import Expr
+from .grouping import note_chosen
 from .node import EpochContext, RowError
+from .shared_values import SHARED_ROWS_MAX, keep, shared_name
 from .zset import ZSet
 
 __all__ = [
@@ -53,11 +55,30 @@ def passing(predicate: Expr, zset: ZSet, context: EpochContext, operator: str) -
     """The rows of `zset` for which `predicate` is true; rows on which it fails as in `evaluate_rows`."""
     while True:
         try:
-            return zset.filter(predicate_mask(predicate, zset.columns, len(zset), context))
+            return _chosen(predicate, zset, context)
         except SqlError as error:
             if context.errors is None:
                 raise
             zset = _record_failures((predicate,), zset, context, operator, error)
+
+
+def _chosen(predicate: Expr, zset: ZSet, context: EpochContext) -> ZSet:
+    """`passing`; of few rows it is noted where in `zset` they are."""
+    length, columns = len(zset), zset.columns
+    name = shared_name(predicate, columns, length, context)
+    found = None if name is None else context.computed.get((name,))
+    if found is None:
+        mask = predicate_mask(predicate, columns, length, context)
+        if length < 2 or length > SHARED_ROWS_MAX or context.errors is None:
+            return zset.filter(mask)
+        places = None if np.count_nonzero(mask) == length else mask.nonzero()[0]
+        found = (places,) if name is None else keep(context, (name,), columns, places)
+    positions = found[0]
+    if positions is None:
+        return zset
+    rows = zset.take(positions)
+    note_chosen(columns, rows.columns, positions, context)
+    return rows
 
 
 def _record_failures(

@@ -22,6 +22,7 @@ from ..storage.types import INTEGERS, Type
 from .expr import Call, Cast, ColumnRef, Expr, Literal, Now
 from .functions.casts import cast_array
 from .functions.vector import NATIVE, NULL_SAFE, calling, is_typed, values
+from .shared_values import keep, shared_name
 
 if TYPE_CHECKING:
     from .node import EpochContext
@@ -127,9 +128,19 @@ def _cast(expr: Cast, columns: Columns, length: int, context: EpochContext) -> p
 
 
 def _call(expr: Call, columns: Columns, length: int, context: EpochContext) -> pa.Array:
-    function = expr.function
     if not length:
         return pa.array([], expr.type.arrow)
+    name = shared_name(expr, columns, length, context)
+    if name is None:
+        return _called(expr, columns, length, context)
+    found = context.computed.get(name)
+    if found is None:
+        found = keep(context, name, columns, _called(expr, columns, length, context))
+    return found[0]
+
+
+def _called(expr: Call, columns: Columns, length: int, context: EpochContext) -> pa.Array:
+    function = expr.function
     if length > 1 and function.volatility != "volatile" and all(type(arg) is Literal for arg in expr.args):
         return _constant_call(expr, columns, length, context)
     if calling(function.kernel) == NATIVE:

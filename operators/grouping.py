@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from ..storage.keycode import KeyColumns
@@ -23,10 +24,13 @@ SHARED_ROWS_MAX = 4096
 SHARED_MAX = 256
 """Groupings kept in an epoch."""
 
+FEWER_MAX = 4
+"""How many times as many rows as a filter lets through are grouped for them."""
+
 
 @dataclass(slots=True)
 class Grouping:
-    """The group of each row, and the key of each group, in order of first appearance."""
+    """The group of each row, and the key of each group."""
 
     rows: Sequence[pa.Array]
     """The columns it is of: they are held, so that their identities stay theirs."""
@@ -51,10 +55,44 @@ def grouping(
     name = (*map(id, columns), *types)
     found = context.groupings.get(name)
     if found is None:
+        found = _of_chosen(columns, types, context) or _grouping(columns, types, length)
         if len(context.groupings) >= SHARED_MAX:
             context.groupings.clear()
-        found = context.groupings[name] = _grouping(columns, types, length)
+        context.groupings[name] = found
     return found
+
+
+def note_chosen(
+    columns: Sequence[pa.Array], chosen: Sequence[pa.Array], places: Int64Array, context: EpochContext
+) -> None:
+    """Says that `chosen` are the rows of `columns` at `places`."""
+    if len(context.chosen) >= SHARED_MAX:
+        context.chosen.clear()
+    for column, rows in zip(columns, chosen, strict=True):
+        context.chosen[id(rows)] = (rows, column, places)
+
+
+def _of_chosen(
+    columns: Sequence[pa.Array], types: tuple[Type, ...], context: EpochContext
+) -> Grouping | None:
+    """The grouping of rows that a filter let through, if all of them were grouped or are not many more."""
+    noted = [context.chosen.get(id(column)) for column in columns]
+    first = noted[0]
+    if first is None or any(note is None or note[2] is not first[2] for note in noted):
+        return None
+    places: Int64Array = first[2]
+    whole = [note[1] for note in noted if note is not None]
+    length = len(whole[0])
+    if length > FEWER_MAX * len(places) and (*map(id, whole), *types) not in context.groupings:
+        return None
+    found = grouping(whole, types, length, context)
+    ids, seen = found.ids[places], np.zeros(found.count, np.bool_)
+    seen[ids] = True
+    kept = np.flatnonzero(seen)
+    if len(kept) == found.count:
+        return Grouping(columns, ids, found.keys, found.count)
+    keys = found.keys.some(gather(found.keys, kept), kept)
+    return Grouping(columns, (np.cumsum(seen) - 1)[ids], keys, len(kept))
 
 
 def _grouping(columns: Sequence[pa.Array], types: Sequence[Type], length: int) -> Grouping:

@@ -65,6 +65,10 @@ class EpochContext:
     """What the functions of the floors above ask: names to OIDs, view definitions, sequences."""
     groupings: dict[tuple[object, ...], Any] = field(default_factory=dict)
     """What `grouping.py` found out about the epoch's rows."""
+    computed: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    """Values of expressions that several views compute of the same rows (`shared_values.py`)."""
+    chosen: dict[int, Any] = field(default_factory=dict)
+    """Of columns that a filter let through, by identity, where they are from (`grouping.py`)."""
 
 
 class OpenContext(Protocol):

@@ -70,7 +70,7 @@ class StoredSpec:
     def key_types(self) -> tuple[Type, ...]:
         return self.table_spec().key_types
 
-    @property
+    @cached_property
     def weighed(self) -> bool:
         """Whether weights are stored: in bags, and to count rows without columns."""
         return self.key is None or not len(self.schema)

@@ -97,6 +97,7 @@ class GrowingFixed(FixedView):
 
     def __init__(self, arrow: pa.DataType, dtype: np.dtype[Any]) -> None:
         super().__init__(arrow, np.empty(CAPACITY_MIN, dtype), None)
+        self._frozen: FixedView | None = None
 
     def append(self, array: pa.Array, start: int) -> None:
         stop = start + len(array)
@@ -125,7 +126,7 @@ class GrowingFixed(FixedView):
 
     def freeze(self) -> FixedView:
         """The view made last will do unless there are other arrays now."""
-        last: FixedView | None = getattr(self, "_frozen", None)
+        last = self._frozen
         if last is None or last.values is not self.values or last.valid is not self.valid:
             last = self._frozen = FixedView(self.arrow, self.values, self.valid)
         return last
@@ -170,6 +171,7 @@ class GrowingText(TextView):
 
     def __init__(self, arrow: pa.DataType) -> None:
         super().__init__(arrow, np.zeros(CAPACITY_MIN + 1, np.int32), np.empty(CAPACITY_MIN, np.uint8), None)
+        self._frozen: TextView | None = None
 
     def append(self, array: pa.Array, start: int) -> None:
         bounds, data = av.byte_values(array)
@@ -186,7 +188,7 @@ class GrowingText(TextView):
         self.valid = _valid_until(self.valid, av.validity(array), start, stop)
 
     def freeze(self) -> TextView:
-        last: TextView | None = getattr(self, "_frozen", None)
+        last = self._frozen
         same = last is not None and last.offsets is self.offsets and last.data is self.data
         if last is None or not same or last.valid is not self.valid:
             last = self._frozen = TextView(self.arrow, self.offsets, self.data, self.valid)

@@ -91,6 +91,15 @@ class Keys:
             return Keys(length, self.width, data, _NO_OFFSETS)
         return Keys(length, 0, self.data, self.offsets[start : start + length + 1])
 
+    def take(self, places: Int64Array) -> Keys:
+        """Some of the keys."""
+        if self.width:
+            data = self.data.reshape(-1, self.width)[places].reshape(-1)
+            return Keys(len(places), self.width, data, _NO_OFFSETS)
+        starts = self.offsets[places]
+        lengths = self.offsets[places + 1] - starts
+        return _assemble([_Encoded(self.data, starts, lengths)], len(places))
+
     def to_arrow(self) -> pa.Array:
         """The keys as a (fixed-size or large) binary array, sharing the memory."""
         if self.width:
@@ -174,6 +183,13 @@ class KeyColumns(list[pa.Array]):
         if self._keys is None or wanted != self._types:
             self._keys, self._types = encode_keys(list(self), wanted, length), wanted
         return self._keys
+
+    def some(self, columns: Sequence[pa.Array], places: Int64Array) -> KeyColumns:
+        """The keys at `places`, which are `columns`; with their bytes, if those are known."""
+        chosen = KeyColumns(columns)
+        if self._keys is not None:
+            chosen._keys, chosen._types = self._keys.take(places), self._types
+        return chosen
 
 
 def encode_keys(columns: Sequence[pa.Array], types: Sequence[Type], length: int | None = None) -> Keys:

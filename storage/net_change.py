@@ -19,6 +19,20 @@ _ANY = -1
 """`as_of` before every mark: rows whenever they ended."""
 
 
+_ONES = np.ones(4096, np.int64)
+_ONES.flags.writeable = False
+
+
+def written(rows: GrowingRows, start: int) -> tuple[WrittenRows, Int64Array]:
+    """The rows from `start` on, all of them alive, and their weights."""
+    stop, counts = rows.limit, rows.counts
+    if counts is not None:
+        return WrittenRows(rows.columns, start, stop), counts[start:stop]
+    count = stop - start
+    ones = _ONES[:count] if count <= len(_ONES) else np.ones(count, np.int64)
+    return WrittenRows(rows.columns, start, stop), ones
+
+
 @dataclass(frozen=True, slots=True)
 class OpenEpoch:
     """An epoch of `rows` with mark `now`, whose own rows begin at `start`.
@@ -43,10 +57,7 @@ class OpenEpoch:
         for first, stop, _ in self.admitted:
             alive[first - start : stop - start] = False
         if alive.all():
-            columns = WrittenRows(rows.columns, start, rows.limit)
-            counts = rows.counts
-            ones = np.ones(rows.limit - start, np.int64)
-            return columns, ones if counts is None else counts[start : rows.limit]
+            return written(rows, start)
         positions = np.flatnonzero(alive) + start
         return rows.take(positions), rows.weights(positions)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from .arrowview import ByteArray, fixed_dtype, is_bytes
@@ -27,6 +26,7 @@ ROWS_MAX = 4096
 BYTES_MAX = 1 << 20
 _PADDING = tuple(bytes(n) for n in range(8))
 _NONE = b""
+_put_number = struct.Struct("<q").pack_into
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class RowMessage:
         self._length = batch.place(0)
         self._nodes, self._buffers = batch.vector(1), batch.vector(2)
         count = sum(len(column.buffers()) for column in example.columns)
-        self._node_numbers, self._buffer_numbers = f"<{2 * len(schema)}q", f"<{2 * count}q"
+        self._put_nodes = struct.Struct(f"<{2 * len(schema)}q").pack_into
+        self._put_buffers = struct.Struct(f"<{2 * count}q").pack_into
 
     def encode(self, rows: WrittenRows, weights: Int64Array | None) -> bytes | None:
         """The message of the rows and their weights, if those are a column; None if pyarrow must write it."""
@@ -71,64 +72,50 @@ class RowMessage:
         count = stop - start
         if count > ROWS_MAX:
             return None
-        body, nodes, places = _Body(), list[int](), list[int]()
+        buffers, nodes = list[bytes](), list[int]()
         for column in rows.parts:
+            nulls, bits = (0, _NONE) if column.valid is None else _validity(column.valid[start:stop])  # pyright: ignore[reportAttributeAccessIssue]
+            nodes += (count, nulls)
             if isinstance(column, FixedView):
-                nodes += (count, body.validity(column.valid, start, stop, places))
                 values = column.values[start:stop]
-                body.add(
-                    (np.packbits(values, bitorder="little") if column.bits else values).tobytes(), places
-                )
-            elif isinstance(column, TextView):
-                nodes += (count, body.validity(column.valid, start, stop, places))
-                offsets = column.offsets[start : stop + 1]
-                first, last = int(offsets[0]), int(offsets[-1])
-                body.add((offsets - offsets[0]).tobytes(), places)
-                body.add(column.data[first:last].tobytes(), places)
+                data = np.packbits(values, bitorder="little") if column.bits else values
+                buffers += (bits, data.tobytes())
             else:
-                return None
+                assert isinstance(column, TextView)
+                offsets = column.offsets[start : stop + 1]
+                first = offsets[0]
+                buffers += (bits, (offsets - first).tobytes(), column.data[first : offsets[-1]].tobytes())
         if weights is not None:
             nodes += (count, 0)
-            body.add(_NONE, places)
-            body.add(weights.tobytes(), places)
-        return None if body.size > BYTES_MAX else self._message(count, nodes, places, body)
+            buffers += (_NONE, weights.tobytes())
+        return self._message(count, nodes, buffers)
 
-    def _message(self, count: int, nodes: list[int], places: list[int], body: _Body) -> bytes:
-        front = self._front
-        struct.pack_into("<q", front, self._body_size, body.size)
-        struct.pack_into("<q", front, self._length, count)
-        struct.pack_into(self._node_numbers, front, self._nodes, *nodes)
-        struct.pack_into(self._buffer_numbers, front, self._buffers, *places)
-        return b"".join((front, *body.parts))
+    def _message(self, count: int, nodes: list[int], buffers: Sequence[bytes]) -> bytes | None:
+        """The buffers lie one behind the other, each at a multiple of eight bytes."""
+        front, size = self._front, 0
+        parts: list[bytes | bytearray] = [front]
+        places: list[int] = []
+        for data in buffers:
+            length = len(data)
+            places += (size, length)
+            if length:
+                parts.append(data)
+                if length & 7:
+                    parts.append(_PADDING[-length & 7])
+                size += (length + 7) & ~7
+        if size > BYTES_MAX:
+            return None
+        _put_number(front, self._body_size, size)
+        _put_number(front, self._length, count)
+        self._put_nodes(front, self._nodes, *nodes)
+        self._put_buffers(front, self._buffers, *places)
+        return b"".join(parts)
 
 
-class _Body:
-    """The buffers of a message, one behind the other, each at a multiple of eight bytes."""
-
-    __slots__ = ("parts", "size")
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.size = 0
-
-    def add(self, data: bytes, places: list[int]) -> None:
-        """Adds a buffer and notes where it is and how long."""
-        length = len(data)
-        places += (self.size, length)
-        if length:
-            self.parts.append(data)
-            if length & 7:
-                self.parts.append(_PADDING[-length & 7])
-            self.size += length + (-length & 7)
-
-    def validity(self, valid: ByteArray | None, start: int, stop: int, places: list[int]) -> int:
-        """Adds a column's validity; returns the number of NULLs."""
-        nulls = 0 if valid is None else stop - start - int(np.count_nonzero(valid[start:stop]))
-        bits: npt.NDArray[Any] | None = None
-        if valid is not None and nulls:
-            bits = np.packbits(valid[start:stop], bitorder="little")
-        self.add(_NONE if bits is None else bits.tobytes(), places)
-        return nulls
+def _validity(valid: ByteArray) -> tuple[int, bytes]:
+    """The number of NULLs among rows, and their bitmap if there are any."""
+    nulls = len(valid) - int(np.count_nonzero(valid))
+    return nulls, np.packbits(valid, bitorder="little").tobytes() if nulls else _NONE
 
 
 @dataclass(frozen=True, slots=True)

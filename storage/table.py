@@ -21,7 +21,7 @@ from .compaction import BESIDE_ROWS, WRITTEN_SHARE, Compaction
 from .errors import InternalError
 from .index import Entries
 from .keycode import encode_keys
-from .net_change import OpenEpoch
+from .net_change import OpenEpoch, written
 from .replay import NetChange
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
@@ -62,8 +62,10 @@ class StateTable:
         self._noted: TableChange | None = None
         """What `change` found, until the next write."""
         self._compaction: Compaction | None = None
-        self._horizon = 0
+        self._horizon: int | None = None
+        """The oldest reader of the rows as of the open epoch's begin, once asked for."""
         self._none = spec.schema.empty()
+        self._no_keys = [self._none[i] for i in spec.key_columns]
         self._published = TableSnapshot(spec, 0, self._rows.freeze(1))
         self.opener: Callable[[StateTable], None] | None = None
         """Called by the first write of an epoch that has not begun here: it calls `begin`."""
@@ -117,6 +119,8 @@ class StateTable:
         if self._absent is not None:
             found = self._absent.missing_matches(self._rows, index, keys, null_equal, _count(keys, length))
             self._admit(self._absent, found)
+        if self._horizon is None:
+            self._horizon = self._rows.oldest_reader()
         return self._rows.matches_pruned(index, keys, null_equal, length, self._horizon)
 
     def take(self, positions: Positions, columns: Sequence[int] | None = None) -> list[pa.Array]:
@@ -162,7 +166,7 @@ class StateTable:
         self._epoch = epoch
         self._start = rows.limit
         self._live = rows.live
-        self._horizon = rows.oldest_reader()
+        self._horizon = None
 
     def renumber(self, epoch: int) -> None:
         """Counts epochs anew from the one before `epoch`, none being open. Positions change."""
@@ -493,10 +497,18 @@ class StateTable:
 
     def _change(self, epoch: int) -> TableChange:
         rows = self._rows
+        if self._came_at_once:
+            return TableChange(self.name, epoch, *written(rows, self._start), self._no_keys)
         opened = OpenEpoch(rows, self._start, epoch - rows.base, self._deleted, self._admitted, self._none)
         columns, weights = opened.arrived()
         deleted, count = opened.gone()
         return TableChange(self.name, epoch, columns, weights, deleted, count, self._before is not None)
+
+    @property
+    def _came_at_once(self) -> bool:
+        """Whether all the epoch did is one batch of rows, so that none of them has ended."""
+        untouched = not self._deleted and not self._admitted and self._before is None
+        return untouched and len(self._rows.primary.undo) == 1
 
 
 def _count(keys: Sequence[pa.Array], length: int | None) -> int:

@@ -279,8 +279,10 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         view.counts, view.died = self.counts, self.died
         view.primary = self.primary.freeze()
         view.secondary = [index.freeze() for index in self.secondary]
-        self.readers = [reader for reader in self.readers if reader() is not None]
-        self.readers.append(weakref.ref(view))
+        if self.secondary:
+            # Who reads matters to chains with rows of several epochs only.
+            self.readers = [reader for reader in self.readers if reader() is not None]
+            self.readers.append(weakref.ref(view))
         return view
 
     @property
