@@ -20,6 +20,7 @@ from .evaluate_core import (
     CACHE_ENTRIES_MAX,
     EVALUATORS,
     Columns,
+    broadcast,
     call_kernel,
     evaluate,
     literal_scalar,
@@ -268,7 +269,7 @@ def _in_items(
 def _array(expr: ArrayExpr, columns: Columns, length: int, context: EpochContext) -> pa.Array:
     width = len(expr.items)
     if not width:
-        return pa.repeat(pa.scalar([], expr.type.arrow), length)
+        return broadcast(pa.scalar([], expr.type.arrow), length)
     items = [evaluate(item, columns, length, context) for item in expr.items]
     order = np.arange(length * width).reshape(width, length).T.ravel()
     element = expr.type.arrow.value_type

@@ -111,7 +111,8 @@ def broadcast(scalar: pa.Scalar, length: int) -> pa.Array:
     """The same value on `length` rows."""
     if length > 1 and scalar.is_valid and isinstance(scalar, _TEXTS):
         check_column(scalar.as_buffer().size * length)
-    return pa.repeat(scalar, length) if scalar.is_valid else pa.nulls(length, scalar.type)
+    # `repeat` takes no list zero times.
+    return pa.repeat(scalar, length) if scalar.is_valid and length else pa.nulls(length, scalar.type)
 
 
 def _column(expr: ColumnRef, columns: Columns, length: int, context: EpochContext) -> pa.Array:
