@@ -6,6 +6,7 @@ the columns it is of. An expression that no other equals is not kept: that would
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ class _Alike:
 _known: dict[int, tuple[Expr, _Alike]] = {}
 """By identity; the expression is held, so that the identity stays its own."""
 _alike: dict[str, _Alike] = {}
+_numbers = itertools.count()
+"""Never given twice, also after all is forgotten: an epoch may have values under the old ones."""
 
 
 def shared_name(
@@ -77,7 +80,7 @@ def _enter(expr: Expr) -> tuple[Expr, _Alike]:
     text = canonical(expr)
     alike = _alike.get(text)
     if alike is None:
-        alike = _alike[text] = _Alike(len(_alike), tuple(sorted(columns_of(expr))))
+        alike = _alike[text] = _Alike(next(_numbers), tuple(sorted(columns_of(expr))))
     alike.count += 1
     entry = _known[id(expr)] = (expr, alike)
     return entry
