@@ -22,7 +22,9 @@ log, what it writes later is behind the new R, and of neither anything was ackno
 after F. If the successor was first, the zombie finds the name taken and knows that it is fenced.
 
 *A zombie takes nothing away.* It cuts a segment only where it wrote no whole epoch, or after its own
-next segment has its name: then it was first, and R follows its header.
+next segment has its name: then it was first, and R follows its header. A base that it was writing has a name
+of its own, and is not put in place after F; if it was about to be, it replaces acknowledged epochs only, and
+who reads R while segments go reads again.
 
 *Two successors.* Each claims with a token of its own, and the last claim counts: of two that began a
 segment, one after the other, the one with the earlier claim acknowledges nothing.

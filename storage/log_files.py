@@ -216,7 +216,7 @@ class FileLog:
         )
         try:
             self._write_base(temporary, header, meta, frames)
-            if self.fenced():
+            if read_claim(self._folder, self._disk) != self._mine:
                 raise Fenced(TAKEN_OVER)
             self._disk.rename(temporary, path)
             self._disk.sync_folder(self._folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from millpond.storage import log_files
 from millpond.storage.disk import REAL, Bytes, RealDisk, _RealFile
 from millpond.storage.errors import DiskFull, IoError, StartupError
 from millpond.storage.fence import Fenced, OutcomeUnknown
@@ -280,6 +281,16 @@ def test_a_writer_that_was_replaced_leaves_the_base_to_its_successor(tmp_path: P
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".new")]
 
 
+def test_a_base_is_finished_after_writing_has_ended(tmp_path: Path) -> None:
+    log = FileLog.open(tmp_path)
+    commit(log, b"one")
+    position = log.begin_segment()
+    log.close()
+    log.write_base(position, b"meta 1", [Frame("store", FrameKind.ROWS, b"one")])
+    assert log.reader.inventory().bases == (1,)
+    assert content(LogReader(tmp_path)) == [(1, b"meta 1", [b"one"])]
+
+
 @pytest.mark.parametrize("call", range(1, 7))
 def test_a_takeover_while_the_old_writer_removes_segments_reads_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
@@ -298,8 +309,9 @@ def test_a_takeover_while_the_old_writer_removes_segments_reads_again(
             calls.append(folder)
             if len(calls) != call:
                 return names
-            monkeypatch.setattr(old, "fenced", lambda: False)
-            old.write_base(position, b"meta 4", whole)
+            with monkeypatch.context() as patch:
+                patch.setattr(log_files, "read_claim", lambda folder, disk: old._mine)
+                old.write_base(position, b"meta 4", whole)
             return [name for name in names if name[:20] not in (f"{2:020d}", f"{3:020d}")]
 
     calls: list[Path] = []
