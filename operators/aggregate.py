@@ -212,12 +212,10 @@ class _Aggregate:
     def _groups(self, found: Grouping) -> tuple[Groups, Int64Array | None, Entries, Int64Array]:
         """(touched groups, their numbers in `found` if known ones had to come first, entries, positions)."""
         keys, count, ids = found.keys, found.count, found.ids
-        entries, positions = self.groups.table.enter(keys, count)
-        unknown = positions < 0
-        known = count - int(np.count_nonzero(unknown))
+        entries, positions, known = self.groups.table.enter_groups(keys, count)
         if not 0 < known < count:
             return Groups(keys, count, known, ids, found.rows), None, entries, positions
-        order = np.argsort(unknown, kind="stable")
+        order = np.argsort(positions < 0, kind="stable")
         groups = Groups(gather(keys, order), count, known, np.argsort(order)[ids], found.rows)
         return groups, order, entries[order], positions[order]
 

@@ -10,6 +10,7 @@ holds points beyond the link array it holds.
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ from .errors import ProgramLimitExceeded
 from .keycode import Keys
 from .reserve import CAPACITY_MIN, capacity_for, empty, grown, zeros
 from .tablespec import Int64Array, Positions
+
+if TYPE_CHECKING:
+    from .known_keys import KnownKeys
 
 ROWS_MAX = 2**31 - 2
 """Row versions of one table."""
@@ -135,12 +139,14 @@ class IndexView:
 class HashIndex(IndexView):
     """An index being written. `undo` lists the batches entered since it was last cleared."""
 
-    __slots__ = ("bits", "undo")
+    __slots__ = ("bits", "known", "undo")
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
         self.bits = [np.zeros(CAPACITY_MIN, np.uint8), np.zeros(CAPACITY_MIN, np.uint8)]
         self.undo: list[tuple[Entries, int]] = []
+        self.known: KnownKeys | None = None
+        """Entries of keys that other indexes are asked about too."""
 
     def freeze(self) -> IndexView:
         """The index as it is now, for readers of the rows committed until now."""
@@ -242,7 +248,8 @@ class HashIndex(IndexView):
             head = empty(len(self.head), np.int32)
             head[: self.count] = self.head[: self.count]
             self.head = head
-            self.link = grown(self.link, used, needed)
+            # Before `used` may be rows of an undone epoch, which a compaction does not chain.
+            self.link = grown(self.link, min(used, len(self.link)), needed)
 
     def _reserve_keys(self, keys: Keys) -> None:
         needed = self.count + keys.length

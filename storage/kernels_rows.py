@@ -64,6 +64,27 @@ def plan_keyed(entries, weights, head, died, going, coming, old):
     return True
 
 
+@nb.njit([t.int64(_ENTRIES, _ENTRIES, _ENTRIES, _DIED, _ENTRIES, _INT64_OUT)], cache=True, nogil=True)
+def known_rows(numbers, entry_of, head, died, entries, positions):
+    """The entries of numbered keys, and their live rows (−1: none); returns how many of them have one.
+
+    −1 if the entry of one is not known; the outputs are then of no use.
+    """
+    alive = 0
+    for i in range(numbers.size):
+        entry = entry_of[numbers[i]] if numbers[i] < entry_of.size else -1
+        if entry < 0:
+            return -1
+        entries[i] = entry
+        position = head[entry]
+        if position >= 0 and died[position] == ALIVE:
+            positions[i] = position
+            alive += 1
+        else:
+            positions[i] = -1
+    return alive
+
+
 @nb.njit([t.void(_ENTRIES, _BITS)], cache=True, nogil=True)
 def clear_bits(entries, bits):
     """Clears the bits of entries, and others in the same bytes: all that are set are of these entries."""

@@ -170,10 +170,14 @@ class _Text:
 class KeyColumns(list[pa.Array]):
     """Key columns that several tables are asked about: `encode_keys` does its work once."""
 
-    __slots__ = ("_keys", "_types")
+    __slots__ = ("_keys", "_types", "asked", "numbers")
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         super().__init__(columns)
+        self.asked = 0
+        """How many indexes were asked for them (`known_keys.py`)."""
+        self.numbers: tuple[tuple[Type, ...], Any, npt.NDArray[np.int32]] | None = None
+        """The types as which they are numbered, the dictionary and their numbers in it."""
         self._types: tuple[Type, ...] | None = None
         self._keys: Keys | None = None
 
@@ -189,6 +193,9 @@ class KeyColumns(list[pa.Array]):
         chosen = KeyColumns(columns)
         if self._keys is not None:
             chosen._keys, chosen._types = self._keys.take(places), self._types
+        if self.numbers is not None:
+            types, dictionary, numbers = self.numbers
+            chosen.numbers, chosen.asked = (types, dictionary, numbers[places]), self.asked
         return chosen
 
 

@@ -21,6 +21,7 @@ from .compaction import BESIDE_ROWS, WRITTEN_SHARE, Compaction
 from .errors import InternalError
 from .index import Entries
 from .keycode import encode_keys
+from .known_keys import enter_keys
 from .net_change import OpenEpoch, written
 from .replay import NetChange
 from .snapshot import TableSnapshot
@@ -204,6 +205,14 @@ class StateTable:
         rows = self._rows
         entries = rows.primary.enter(encode_keys(keys, self.spec.key_types, length))
         return entries, rows.primary.latest(entries, rows.died, rows.limit, NOW)
+
+    def enter_groups(self, keys: Sequence[pa.Array], length: int) -> tuple[Entries, Positions, int]:
+        """`enter` of different keys, and how many of them have a row."""
+        self._now()
+        if self._absent is not None:
+            self._fetch(self._absent, keys, length)
+        rows = self._rows
+        return enter_keys(rows.primary, keys, rows.key_types, length, rows.died, rows.limit)
 
     def upsert_entered(
         self,
