@@ -182,6 +182,38 @@ def test_compaction_beside_epochs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(table.scan()[0][0].to_pylist()) == keys.tolist()
 
 
+@pytest.mark.parametrize("reserved", [False, True])
+def test_an_epoch_undone_during_a_compaction_may_have_been_large(
+    reserved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reserve, "SMALL_BYTES", 64 if reserved else 1 << 20)
+    for name in ("BESIDE_ROWS", "DEAD_ROWS_MIN", "WRITTEN_SHARE"):
+        monkeypatch.setattr(table_module, name, 0)
+    later = Later(3, eager=True)
+    monkeypatch.setattr(compaction, "WORKER", later)
+    table = StateTable("t", TableSpec(Schema.of(k=INT8, v=INT8), (0,), ((1,),)))
+    epoch = 0
+
+    def write(epoch: int, keys: range, undone: bool = False) -> None:
+        table.begin(epoch)
+        table.upsert([pa.array(keys), pa.array([epoch] * len(keys))])
+        table.rollback() if undone else table.commit()
+
+    while not later.submitted:
+        epoch += 1
+        write(epoch, range(20))
+    first = epoch
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 1 << 20)
+    for undone in (True, False, False, False):
+        epoch += 1
+        write(epoch, range(15, 3000) if undone else range(18, 20 + epoch), undone)
+    assert table._compaction is None  # pyright: ignore[reportPrivateUsage]
+    (keys, values), _ = table.scan()
+    expected = {**dict.fromkeys(range(18), first), **dict.fromkeys(range(18, 20 + epoch), epoch)}
+    assert dict(zip(keys.to_pylist(), values.to_pylist(), strict=True)) == expected
+    assert len(table.matches(0, [pa.array([epoch])])[0]) == 2 + epoch
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_a_table_grows_while_some_of_its_rows_are_in_the_store_only(
     name: str, monkeypatch: pytest.MonkeyPatch
