@@ -6,9 +6,16 @@ A failure prints its seed; `MILLPOND_SEEDS=100:200` runs others.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
 
 import pytest
 
+from millpond.storage import compaction
+from millpond.storage import index as index_module
+from millpond.storage import table as table_module
 from millpond.storage.errors import StartupError
 from millpond.storage.log import LogDamaged
 
@@ -52,6 +59,41 @@ def test_nothing_committed_is_lost_and_nothing_is_half_there(group: int, faults:
     if LAST - FIRST >= 320:
         # The runs did what they are for.
         assert crashes > 20 and epochs > 100 and incomplete > 20 and warmed > 5
+
+
+class Slow:
+    """A worker whose work is done when it is asked for the `polls`-th time."""
+
+    def __init__(self, polls: int) -> None:
+        self.polls, self.submitted = polls, 0
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Slow.Work:
+        self.submitted += 1
+        return Slow.Work(self.polls, cache(partial(function, *arguments)))
+
+    @dataclass
+    class Work:
+        left: int
+        result: Callable[[], Any]
+
+        def done(self) -> bool:
+            self.left -= 1
+            return self.left <= 0
+
+
+@pytest.mark.parametrize("polls", (1, 2, 4))
+def test_it_is_so_while_rows_are_compacted_beside_epochs(polls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of any size, a row or two at each commit; arrays and indexes outgrow theirs all the time."""
+    for name in ("BESIDE_ROWS", "WRITTEN_SHARE", "DEAD_ROWS_MIN"):
+        monkeypatch.setattr(table_module, name, 0)
+    for name, value in (("SWEEP_FROM", 0), ("SWEEP_KEY", 1), ("SWEEP_MIN", 4)):
+        monkeypatch.setattr(index_module, name, value)
+    monkeypatch.setattr(compaction, "CATCH_UP_ROWS", 1)
+    slow = Slow(polls)
+    monkeypatch.setattr(compaction, "WORKER", slow)
+    for seed in range(FIRST + polls, LAST, 16):
+        run(seed, faults=seed % 2 == 0, epochs=40)
+    assert slow.submitted > 50 or LAST - FIRST < 320
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
