@@ -58,6 +58,8 @@ class _Entry:
     """An output without rows."""
     views: list[str] = field(default_factory=list)
     """The views that contain it, in the order they were added."""
+    reads: tuple[str, ...] = ()
+    """The names of `inputs`."""
     deferred: Callable[[Sequence[ZSet], EpochContext], Callable[[], ZSet]] | None = None
     """`DeferringOperator.deferred` of an operator whose output no other takes."""
 
@@ -264,6 +266,7 @@ class Dataflow:
         scanned = {entry.node.relation for entry in self._order if isinstance(entry.node, Scan)}
         read |= {root.name for view, root in self._roots.items() if view in scanned}
         for entry in self._order:
+            entry.reads = tuple(child.name for child in entry.inputs)
             entry.deferred = None if entry.name in read else getattr(entry.operator, "deferred", None)
 
 
@@ -308,7 +311,7 @@ class _Passes:
                 delta = changed.get(entry.node.relation)
                 if delta is not None and len(delta):
                     self._note(entry, entry.node.cut(delta), deltas, changed)
-            elif every or entry.due or any(child.name in deltas for child in entry.inputs):
+            elif not deltas.keys().isdisjoint(entry.reads) or every or entry.due:
                 arguments = [deltas.get(child.name, child.nothing) for child in entry.inputs]
                 delta = self._step(place, entry, arguments)
                 if delta is not None and len(delta):
