@@ -41,6 +41,11 @@ class ExtremeMeasure:
         return self.call.function.total
 
     def update(self, rows: Rows, groups: Groups, old: list[pa.Array]) -> list[pa.Array]:
+        improve = self.call.function.improve
+        if improve is not None:
+            before = old if groups.known else ()
+            state, lost = improve(rows.columns, rows.weights, rows.ids, groups.count, before, self.types)
+            return self._again(state, groups, lost) if len(lost) else state
         went = np.flatnonzero(rows.weights < 0)
         came = rows.take(np.flatnonzero(rows.weights > 0)) if len(went) else rows
         came = without_nulls(self.call, came)

@@ -162,12 +162,16 @@ def _integrated(
     """
     given = len(weights)
     weights = np.ascontiguousarray(weights)
-    entries = rows.enter(columns, given)
-    first, net, old, had = np.empty((4, given), np.int64)
-    slots = np.zeros(1 << max(given, 1).bit_length() + 1, np.int32)
     index, counts = rows.primary, rows.counts
     assert counts is not None
-    count = kernels_bag.net_rows(entries, weights, index.head, rows.died, counts, slots, first, net, old, had)
+    made = index.count
+    entries = rows.enter(columns, given)
+    first, net, old, had = np.empty((4, given), np.int64)
+    slots = np.zeros(2 << int(np.count_nonzero(entries < made)).bit_length(), np.int32)
+    numbers = np.zeros(index.count - made, np.int32)
+    count = kernels_bag.net_rows(
+        entries, weights, made, index.head, rows.died, counts, slots, numbers, first, net, old, had
+    )
     first, net, old, had = first[:count], net[:count], old[:count], had[:count]
     kept, left, gone = np.empty((3, count), np.int64)
     kept_entries, gone_entries = np.empty((2, count), np.int32)

@@ -24,22 +24,33 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @nb.njit(
-    [t.int64(_ENTRIES, _INT64, _ENTRIES, _DIED, _INT64_OUT, _ENTRIES, _INT64_OUT, _INT64_OUT, _INT64_OUT,
-             _INT64_OUT)],
+    [t.int64(_ENTRIES, _INT64, t.int64, _ENTRIES, _DIED, _INT64_OUT, _ENTRIES, _ENTRIES, _INT64_OUT,
+             _INT64_OUT, _INT64_OUT, _INT64_OUT)],
     cache=True,
     nogil=True,
 )  # fmt: skip
-def net_rows(entries, weights, head, died, counts, slots, first, net, old, had):
+def net_rows(entries, weights, made, head, died, counts, slots, numbers, first, net, old, had):
     """Adds up the weights of equal entries; returns how many different ones there are.
 
     They are in order of appearance. Of each, `first` is its first place, `net` the sum of its weights, `old`
-    its live row (−1: none) and `had` the weight of that. `slots` is zeroed, its size a power of two and at
-    least twice the number of entries; the other outputs have an element for each of these.
+    its live row (−1: none) and `had` the weight of that. Entries from `made` on were made for this
+    delta: they have no rows. `slots` and `numbers` are zeroed. There are more slots than older entries, a
+    power of two, and a number for each entry made; the other outputs have an element for each entry given.
     """
     mask = np.uint64(slots.size - 1)
     rows = 0
     for i in range(entries.size):
         entry = entries[i]
+        if entry >= made:
+            number = numbers[entry - made]
+            if number == 0:
+                numbers[entry - made] = rows + 1
+                first[rows] = i
+                net[rows] = weights[i]
+                rows += 1
+            else:
+                net[number - 1] += weights[i]
+            continue
         at = ((np.uint64(entry) * _SPREAD) >> np.uint64(32)) & mask
         while True:
             number = slots[at]
@@ -55,7 +66,8 @@ def net_rows(entries, weights, head, died, counts, slots, first, net, old, had):
             at = (at + np.uint64(1)) & mask
     # Loops as short as these wait for several loads at once.
     for k in range(rows):
-        old[k] = head[entries[first[k]]]
+        entry = entries[first[k]]
+        old[k] = head[entry] if entry < made else -1
     for k in range(rows):
         position = old[k]
         alive = position >= 0 and died[position] == ALIVE

@@ -38,7 +38,12 @@ there is none, by the arguments ascending, NULLs last (`storage.keycode` order):
 none. With `skips_null`, rows whose argument `value_argument` is NULL need not be kept.
 
 Ordered functions with `monotone` (min, max …) also have accumulators, partial, merge and finish, to be
-used as above as long as no weight is negative: append-only inputs and one-off SELECTs.
+used as above as long as no weight is negative: append-only inputs and one-off SELECTs. Of some types they
+have::
+
+    state, lost = function.improve(args, weights, ids, groups, old, types)
+
+for a delta in which no value both comes and goes: the groups `lost` have to be computed from their values.
 """
 
 from __future__ import annotations
@@ -63,6 +68,7 @@ Partial = Callable[[Sequence[pa.Array], Int64, Int64, int, Types], State]
 Merge = Callable[[Sequence[pa.Array], Sequence[pa.Array], Types], State]
 Advance = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], State]
 Write = Callable[[Sequence[pa.Array], Int64, Int64, Int64, int, Sequence[GrowingFixed], Types], int]
+Improve = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], tuple[State, Int64]]
 Finish = Callable[[Sequence[pa.Array], Types], pa.Array]
 Whole = Callable[[Sequence[pa.Array], Int64, Int64, Types], pa.Array]
 
@@ -97,6 +103,7 @@ class AggregateFunction:
     """`finish` fails on no state that there can be."""
     advance: Advance | None = field(default=None, compare=False, repr=False)
     write: Write | None = field(default=None, compare=False, repr=False)
+    improve: Improve | None = field(default=None, compare=False, repr=False)
     shows: int | None = field(default=None, compare=False)
     """The accumulator that is the result of groups whose first accumulator is above 0; others have NULL."""
     doc: str = field(default="", compare=False)

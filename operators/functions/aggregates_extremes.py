@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ...storage import kernels_extremes
 from ...storage import types as t
 from ...storage.arrow_compute import pc
 from ...storage.types import Type
@@ -147,6 +148,37 @@ def _merge(last: bool) -> Callable[..., State]:
     return merge
 
 
+def _improve(last: bool) -> Callable[..., tuple[State, Int64]]:
+    def improve(
+        args: Sequence[pa.Array],
+        weights: Int64,
+        ids: Int64,
+        groups: int,
+        old: Sequence[pa.Array],
+        types: Types,
+    ) -> tuple[State, Int64]:
+        array, weights, ids = present(args[0], weights, ids)
+        extremes, has = np.empty(groups, np.int64), np.zeros(groups, np.uint8)
+        known = len(old[0]) if old else 0
+        if known:
+            extremes[:known] = values(old[0])
+            has[:known] = values(old[0].is_valid()) if old[0].null_count else 1
+        lost = np.empty(groups, np.int64)
+        data = values(array).astype(np.int64, copy=False)
+        count = kernels_extremes.improve_extremes(data, weights, ids, known, last, has, extremes, lost)
+        valid = None if has.all() else has.view(np.bool_)
+        return [masked(extremes, array.type, valid)], lost[:count]
+
+    return improve
+
+
+def _whole_numbers(type_: Type) -> bool:
+    """Whether SQL orders the values as integers."""
+    if type_.name == "anyarray":
+        return False
+    return pa.types.is_integer(type_.arrow) or type_.arrow in _INSTANTS
+
+
 def _fixed(type_: pa.DataType) -> bool:
     """Whether SQL orders the values as numpy does, but for NaN."""
     return pa.types.is_integer(type_) or pa.types.is_floating(type_) or type_ in _INSTANTS
@@ -183,6 +215,7 @@ for _type in EXTREME_TYPES:
             AggregateFunction(
                 _name, (_type,), _same, "ordered", lambda types: (types[0].bare(),), _partial(_last),
                 _merge(_last), _first, _whole(_last), monotone=True, result_at=0, total=True,
+                improve=_improve(_last) if _whole_numbers(_type) else None,
                 doc=f"The {'greatest' if _last else 'least'} of the values that are not NULL.",
             )
         )  # fmt: skip

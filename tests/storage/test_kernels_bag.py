@@ -25,6 +25,12 @@ def test_deltas_are_added_up_and_settled(seed: int) -> None:
                 live[entry] = position
     for count in (0, 1, 2, 3, 5, 8, 60):
         entries = [rng.randrange(keys) for _ in range(count)]
+        made_count = rng.randrange(4)
+        for entry in range(keys, keys + made_count):
+            # Those made for the delta come in their order, and may come again.
+            again = [entry] * (rng.randrange(3) if entry == keys + made_count - 1 else 0)
+            entries += [entry, *again]
+        count = len(entries)
         weights = [rng.choice([1, 1, 2, -1]) for _ in entries]
         net = dict[int, int]()
         for entry, weight in zip(entries, weights, strict=True):
@@ -33,8 +39,8 @@ def test_deltas_are_added_up_and_settled(seed: int) -> None:
 
         given = np.array(entries, np.int32)
         first, sums, old, before, kept, left, gone = np.empty((7, count), np.int64)
-        slots = np.zeros(1 << max(count, 1).bit_length() + 1, np.int32)
-        tables = (head, died, counts, slots, first, sums, old, before)
+        slots, numbers = np.zeros(2 << count.bit_length(), np.int32), np.zeros(made_count, np.int32)
+        tables = (keys, head, died, counts, slots, numbers, first, sums, old, before)
         assert kernels_bag.net_rows(given, np.array(weights, np.int64), *tables) == len(net)
         part = slice(0, len(net))
         assert first[part].tolist() == [entries.index(entry) for entry in net]
