@@ -38,6 +38,8 @@ class TableOverlay:
         self.base = base
         self.added: frozenset[str] = frozenset()
         """Columns the transaction added: their values in `base` are the transaction's own."""
+        self.on_conflict = False
+        """Whether a statement with ON CONFLICT wrote to it."""
         self._deleted = len(table.schema)
         schema = Schema((*table.schema, Column("deleted", BOOL, False, True)))
         self._own = _scratch(table, schema)
@@ -50,7 +52,7 @@ class TableOverlay:
     def copy(self) -> TableOverlay:
         """The same content, for a savepoint."""
         other = TableOverlay(self.table, self.base)
-        other.added = self.added
+        other.added, other.on_conflict = self.added, self.on_conflict
         columns, _ = self._own.scan()
         if len(columns[0]):
             other._own.upsert(columns)
@@ -65,6 +67,7 @@ class TableOverlay:
             _ = scratch.commit()
             base = scratch.snapshot()
         other = TableOverlay(table, base)
+        other.on_conflict = self.on_conflict
         names = self.table.schema.names
         other.added = frozenset(
             column.name
@@ -114,6 +117,7 @@ class TableOverlay:
 
     def apply(self, changes: RowChanges) -> None:
         """Takes over what a statement of the transaction did."""
+        self.on_conflict |= changes.on_conflict
         if len(changes.removed[0]):
             self._own.upsert([*changes.removed, pa.repeat(pa.scalar(True), len(changes.removed[0]))])
         if len(changes.inserted[0]):

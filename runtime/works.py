@@ -207,7 +207,8 @@ class CommitWork(Work):
     """A transaction block's writes and definitions, all at once.
 
     First committer wins: a row that another transaction changed since this one's snapshot is 40001;
-    a key that another one inserted is 23505. All is checked before anything is applied.
+    a key that another one inserted is 23505, or 40001 after ON CONFLICT, which never fails for a key that is
+    there: tried again it will find it. All is checked before anything is applied.
     """
 
     overlays: Sequence[TableOverlay] = field(kw_only=True)
@@ -253,19 +254,20 @@ class CommitWork(Work):
         found = stored.lookup(keys)
         now = stored.take(found[found >= 0])
         if not same_rows(table, before, now, overlay.added):
-            self._conflict(table, before, now)
+            self._conflict(overlay, before, now)
         after = _with_real_row_ids(table, after, epoch)
         self._check_unique(table, overlay, after, epoch)
         return RowChanges(table, now, after, len(after[0]))
 
-    def _conflict(self, table: Table, before: Columns, now: Columns) -> None:
-        if len(before[0]) == 0 and len(now[0]):
+    def _conflict(self, overlay: TableOverlay, before: Columns, now: Columns) -> None:
+        table = overlay.table
+        if len(before[0]) == 0 and len(now[0]) and not overlay.on_conflict:
             raise UniqueViolation(
                 f'duplicate key value violates unique constraint "{table.primary_key_name}"',
                 table=table.name,
                 constraint=table.primary_key_name,
             )
-        raise SerializationFailure("could not serialize access due to concurrent update", table=table.name)
+        raise _concurrent(table)
 
     def _check_unique(self, table: Table, overlay: TableOverlay, after: Columns, epoch: Epoch) -> None:
         """UNIQUE again, against rows that other transactions committed meanwhile."""
@@ -274,11 +276,17 @@ class CommitWork(Work):
         for number, unique in enumerate(table.uniques):
             probe, found = stored.matches(number, [after[i] for i in unique.columns])
             if len(probe) and not set(found.tolist()) <= set(going.tolist()):
+                if overlay.on_conflict:
+                    raise _concurrent(table)
                 raise UniqueViolation(
                     f'duplicate key value violates unique constraint "{unique.name}"',
                     table=table.name,
                     constraint=unique.name,
                 )
+
+
+def _concurrent(table: Table) -> SerializationFailure:
+    return SerializationFailure("could not serialize access due to concurrent update", table=table.name)
 
 
 def _with_real_row_ids(table: Table, rows: Columns, epoch: Epoch) -> Columns:

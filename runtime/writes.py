@@ -59,6 +59,8 @@ class RowChanges:
     returning: Columns | None = None
     origins: Positions | None = None
     """The row of the write's node that each affected row is of; None: they are the same rows, in order."""
+    on_conflict: bool = False
+    """Whether the statement says what is to be done when a key is there already."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,10 @@ def evaluate_write(
     returning = None
     if write.returning is not None:
         returning = evaluate_all(write.returning, batch.result, context)
-    return RowChanges(write.table, batch.removed, batch.inserted, batch.affected, returning, batch.origins)
+    return RowChanges(
+        write.table, batch.removed, batch.inserted, batch.affected, returning, batch.origins,
+        write.conflict is not None,
+    )  # fmt: skip
 
 
 def _expand(rows: ZSet) -> Columns:
