@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from millpond.operators import aggregate, evaluate_core, filter, project
+from millpond.operators import aggregate, evaluate_core, filter, project, shared_values
 from millpond.operators.batch import group_rows
 from millpond.operators.evaluate import passing
 from millpond.operators.expr import Call, ColumnRef, Literal
@@ -103,6 +103,19 @@ def test_an_expression_of_several_views_is_computed_once_an_epoch(monkeypatch: p
     computed.clear()
     assert world.step((5, "z"), (6, "z"))["view1"] == [("z", 82, 1), ("z", 83, 1)]
     assert computed == {"+": 1}
+
+
+def test_values_are_not_mixed_up_when_expressions_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_values, "KNOWN_MAX", 4)
+    rows, context = zset([((1, "x"), 1), ((2, "y"), 1)]), EpochContext(1, 0, errors=[])
+    for added in range(40):
+        exprs = [binary("+", A, Literal(added, t.INT4)) for _ in range(4)]
+        for expr in exprs:
+            assert evaluate_core.evaluate(expr, rows.columns, 2, context).to_pylist() == [
+                1 + added,
+                2 + added,
+            ]
+    assert context.computed
 
 
 def test_a_query_keeps_no_values() -> None:
