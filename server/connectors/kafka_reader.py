@@ -47,6 +47,8 @@ _FIXED = {
 _DEFAULTS = {
     "isolation.level": "read_committed",
     "queued.max.messages.kbytes": 32768,
+    # A full queue stops fetching for so long; after the default of 1 s it has long been empty.
+    "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 100,
     "fetch.error.backoff.ms": 100,
     "reconnect.backoff.max.ms": 1000,
