@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, Message
 
 from .errors import StartupError
 from .log import FrameKind
-from .log_kafka_client import ANSWER_S, BrokerAway, KafkaTopics, TopicAdmin, place, take
+from .log_kafka_client import ANSWER_S, BrokerAway, KafkaTopics, TopicAdmin, place, take, watermarks
 from .log_kafka_records import (
     CLAIM_KEY,
     COMMIT_KEY,
@@ -214,7 +214,7 @@ def records(topics: KafkaTopics, topic: str) -> Iterator[list[Message]]:
     """All committed records that a topic has now, in order. Raises BrokerAway."""
     consumer = topics.consumer()
     try:
-        low, high = consumer.get_watermark_offsets(place(topic), ANSWER_S)
+        low, high = watermarks(consumer, place(topic), ANSWER_S)
         consumer.assign([place(topic, low)])
         waited, at = time.monotonic() + STALL_S, low
         while at < high:

@@ -36,6 +36,9 @@ from .errors import ConnectionFailure, IoError, ProgramLimitExceeded, SqlError, 
 ANSWER_S = 5.0
 """How long the broker may take for one answer."""
 
+REST_S = 0.02
+"""Between two questions to a broker that cannot answer yet."""
+
 RECORD_BYTES_MAX = 64 << 20
 """A row larger than this cannot be written."""
 
@@ -71,6 +74,19 @@ _PRODUCER: dict[str, Any] = {
     "message.max.bytes": RECORD_BYTES_MAX,
     "transaction.timeout.ms": 300_000,
 }
+_PASSING = (
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError._WAIT_CACHE,
+)
+"""What a broker answers while a partition's leader is being found."""
 _SILENT = logging.getLogger("millpond.kafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -149,6 +165,21 @@ class KafkaTopics:
 def place(topic: str, offset: int = 0) -> TopicPartition:
     """The one partition of a topic."""
     return TopicPartition(topic, 0, offset)
+
+
+def watermarks(consumer: Consumer, where: TopicPartition, timeout_s: float) -> tuple[int, int]:
+    """(first offset there is, the one behind the last). Raises KafkaException.
+
+    A partition just made, or whose leader moves, has no leader for a moment: asked again until it has.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return consumer.get_watermark_offsets(where, max(0.01, deadline - time.monotonic()))
+        except KafkaException as error:
+            if code(error) not in _PASSING or time.monotonic() >= deadline:
+                raise
+        time.sleep(REST_S)
 
 
 def take(consumer: Consumer, count: int, timeout_s: float) -> list[Message]:

@@ -20,7 +20,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from .candidate import ASLEEP_SHARE
-from .log_kafka_client import KafkaTopics, TopicAdmin, place, take
+from .log_kafka_client import KafkaTopics, TopicAdmin, place, take, watermarks
 from .log_kafka_watch import EpochsWatch
 from .presence import FORGOTTEN_S, PrimaryBeat, ReplicaBeat
 
@@ -106,7 +106,7 @@ class KafkaPresence:
         """A consumer that has read the last beats up to the end."""
         consumer = self._topics.consumer()
         try:
-            low, high = consumer.get_watermark_offsets(place(self._topics.members), ANSWER_S)
+            low, high = watermarks(consumer, place(self._topics.members), ANSWER_S)
             consumer.assign([place(self._topics.members, max(low, high - LOOK_BACK))])
             at, deadline = 0, time.monotonic() + ANSWER_S
             while at < high and high > low and time.monotonic() < deadline:

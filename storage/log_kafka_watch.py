@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from .errors import StartupError
 from .log import Position
-from .log_kafka_client import BrokerAway, KafkaTopics, code, place, reason, take
+from .log_kafka_client import BrokerAway, KafkaTopics, code, place, reason, take, watermarks
 from .log_kafka_records import CLAIM_KEY, COMMIT_KEY, LOG_KEY, Claim, Commit, Stamp
 
 LOOK_BACK = 400
@@ -162,7 +162,7 @@ class EpochsWatch:
         self._at = offset
 
     def _bounds(self, consumer: Consumer, deadline: float) -> tuple[int, int]:
-        return consumer.get_watermark_offsets(place(self.topics.epochs), _left(deadline))
+        return watermarks(consumer, place(self.topics.epochs), _left(deadline))
 
     def _read_to(self, consumer: Consumer, high: int, deadline: float) -> None:
         while self._at < high:

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka.admin import AdminClient
 
 from ...storage.errors import ConnectionFailure, InsufficientPrivilege, IoError, SqlError, UndefinedObject
+from ...storage.log_kafka_client import watermarks
 from .kafka_options import QUIET, KafkaOptions
 
 ANSWER_S = 3.0
@@ -65,7 +66,7 @@ class TopicQuestions:
         """(first offset there is, the one behind the last)."""
         place = TopicPartition(self._options.topic, partition)
         try:
-            return self._consumer.get_watermark_offsets(place, ANSWER_S)
+            return watermarks(self._consumer, place, ANSWER_S)
         except KafkaException as error:
             raise self.problem(error) from None
 

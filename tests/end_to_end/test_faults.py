@@ -24,7 +24,7 @@ from millpond.storage.table import TableSpec
 from millpond.storage.types import INT8
 
 from .server_process import ServerProcess
-from .test_kill import Load
+from .test_kill import Load, goes_on
 
 SMALL = ("--checkpoint-kb", "32", "--segment-kb", "32", "--compact-kb", "64", "--fill-rows-min", "1000")
 """Checkpoints, compactions and fills all the time."""
@@ -141,6 +141,7 @@ def kill_at_any_work(folder: Path, kills: int, seed: int) -> None:
             more._number, more.done = definitions._number, definitions.done
             definitions = more
             definitions.start()
+    goes_on(lambda: definitions.done > 0 and all(load.acknowledged for load in loads))
     for thread in (*loads, definitions):
         thread.stop.set()
     for thread in (*loads, definitions):
@@ -152,7 +153,6 @@ def kill_at_any_work(folder: Path, kills: int, seed: int) -> None:
     with server.connect() as connection:
         same(connection, "per_client", "SELECT client, count(*), sum(amount) FROM entry GROUP BY client")
     print(definitions.done, "definitions", sum(len(load.acknowledged) for load in loads), "rows")
-    assert definitions.done > 0
     assert server.stop() == 0
     checked = subprocess.run(
         [sys.executable, "-m", "millpond.server", "check", str(server.data)], capture_output=True, text=True

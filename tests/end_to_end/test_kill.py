@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -74,6 +75,14 @@ def check(server: ServerProcess, loads: list[Load]) -> None:
     assert set(found) <= known | {load._next for load in loads}
 
 
+def goes_on(work: Callable[[], bool], timeout_s: float = 120.0) -> None:
+    """Waits until the clients have got work done: a server that recovers serves them again."""
+    deadline = time.monotonic() + timeout_s
+    while not work():
+        assert time.monotonic() < deadline, "clients get nothing done"
+        time.sleep(0.05)
+
+
 def kill_again_and_again(folder: Path, kills: int, seed: int, *options: str) -> None:
     print("seed", seed)
     chance = random.Random(seed)
@@ -94,12 +103,12 @@ def kill_again_and_again(folder: Path, kills: int, seed: int, *options: str) -> 
         server.start()
         if number % 5 == 4:
             check(server, loads)
+    goes_on(lambda: all(len(load.acknowledged) > kills for load in loads))
     for load in loads:
         load.stop.set()
     for load in loads:
         load.join(10)
     check(server, loads)
-    assert all(len(load.acknowledged) > kills for load in loads)
     assert server.stop() == 0
 
 

@@ -122,6 +122,39 @@ class Unknowing:
         pass
 
 
+class Leaderless:
+    """A consumer of a partition that has no leader for some questions."""
+
+    def __init__(self, consumer: Any, questions: int) -> None:
+        self._consumer, self.left = consumer, questions
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def get_watermark_offsets(self, *asked: Any) -> tuple[int, int]:
+        if self.left:
+            self.left -= 1
+            raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+        return self._consumer.get_watermark_offsets(*asked)
+
+
+def test_a_partition_whose_leader_is_being_found_is_asked_again(
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = places[0].watch
+    consumer = KafkaTopics.consumer
+    asked: list[Leaderless] = []
+
+    def leaderless(topics: KafkaTopics, isolation: str = "read_committed") -> Any:
+        asked.append(Leaderless(consumer(topics, isolation), 3))
+        return asked[-1]
+
+    monkeypatch.setattr(KafkaTopics, "consumer", leaderless)
+    log = places[0].open()
+    assert watch.stamp is not None and any(not one.left for one in asked)
+    log.close()
+
+
 def test_reading_goes_on_with_another_consumer_when_one_fails_for_long(
     places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
