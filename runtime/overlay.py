@@ -40,6 +40,8 @@ class TableOverlay:
         """Columns the transaction added: their values in `base` are the transaction's own."""
         self.on_conflict = False
         """Whether a statement with ON CONFLICT wrote to it."""
+        self.shared = False
+        """Whether a result of which rows are still to be made reads it: it does not change any more."""
         self._deleted = len(table.schema)
         schema = Schema((*table.schema, Column("deleted", BOOL, False, True)))
         self._own = _scratch(table, schema)
@@ -50,7 +52,7 @@ class TableOverlay:
         return self._own.nbytes if len(self._own) else 0
 
     def copy(self) -> TableOverlay:
-        """The same content, for a savepoint."""
+        """The same content, to be changed on its own."""
         other = TableOverlay(self.table, self.base)
         other.added, other.on_conflict = self.added, self.on_conflict
         columns, _ = self._own.scan()

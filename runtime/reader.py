@@ -61,7 +61,13 @@ class SnapshotReader:
         """The same for this plan only: it holds no snapshot of a relation that the plan does not read."""
         read = {leaf.relation for leaf in walk(node) if isinstance(leaf, Scan)}
         tables = {name: table for name, table in self.published.tables.items() if name in read}
-        return replace(self, published=replace(self.published, tables=tables))
+        overlays = {name: overlay for name, overlay in self.overlays.items() if name in read}
+        return replace(self, published=replace(self.published, tables=tables), overlays=overlays)
+
+    def last(self) -> None:
+        """Rows will be asked for when later statements of the transaction may have written more."""
+        for overlay in self.overlays.values():
+            overlay.shared = True
 
     def _table(self, scan: Scan) -> TableSnapshot | None:
         """The snapshot of a stored relation. Raises ObjectNotReady."""

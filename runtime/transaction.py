@@ -56,10 +56,13 @@ class Transaction:
         return bool(self.overlays or self.definitions)
 
     def overlay(self, table: Table) -> TableOverlay:
-        """The overlay of a table, begun when the table is first written."""
+        """The overlay of a table to write to, begun when the table is first written.
+
+        What was read before does not see what is written from now on (`TableOverlay.shared`).
+        """
         found = self.overlays.get(table.id)
-        if found is None:
-            found = TableOverlay(table, self.published.tables.get(table.id))
+        if found is None or found.shared:
+            found = found.copy() if found else TableOverlay(table, self.published.tables.get(table.id))
             self.overlays[table.id] = found
         return found
 

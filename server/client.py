@@ -196,8 +196,12 @@ class Client:
 
     def close(self) -> None:
         self.transaction = None
-        self.cursors.clear()
+        self.close_cursors()
         self.database.forget(self)
+
+    def close_cursors(self) -> None:
+        while self.cursors:
+            self.cursors.popitem()[1].close()
 
     # What the executors ask.
     @property
@@ -234,10 +238,10 @@ class Client:
         self.in_block = self.failed = False
         self.transaction_time_us = 0
         self.settings.end(committed)
-        kept = {n: c for n, c in self.cursors.items() if c.lasting or (c.hold and committed)}
-        for cursor in kept.values():
-            cursor.lasting = True
-        self.cursors = kept
+        for name, cursor in list(self.cursors.items()):
+            cursor.lasting |= cursor.hold and committed
+            if not cursor.lasting:
+                self.cursors.pop(name).close()
 
     def reader(self, read: ReadContext) -> SnapshotReader:
         """Contents as this session sees them: its transaction's snapshot, or the last commit.

@@ -1,46 +1,70 @@
-"""`Cursor`: the rows of DECLARE CURSOR, read piece by piece in any direction.
+"""Cursors of DECLARE: the rows of a query, read piece by piece.
 
-The rows are the query's answer on the snapshot of the moment it was declared. They are kept as Arrow
-columns; a position is the number of rows before the cursor (0: before the first).
+The rows are the query's answer on the snapshot of the moment it was declared. A position is the number of
+rows before the cursor (0: before the first). `KeptCursor` has all rows and moves in any direction;
+`StreamedCursor` has a large result made as it is fetched, and only moves forward.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ..storage.errors import ObjectNotReady
 from .backend import ResultColumn
+from .streaming import Streamed
+
+Columns = list[pa.Array]
+Batches = Iterator["Columns | Future[None]"]
 
 
 @dataclass(slots=True)
 class Cursor:
-    """`at` is 0 before the first row, n on row n, `count` + 1 behind the last."""
+    """What cursors share. `at` is 0 before the first row, n on row n, their number + 1 behind the last."""
 
     name: str
     columns: tuple[ResultColumn, ...]
-    rows: list[pa.Array]
-    count: int
     hold: bool
-    scroll: bool
     text: str
     created_us: int
-    at: int = 0
-    lasting: bool = False
+    at: int = field(default=0, kw_only=True)
+    lasting: bool = field(default=False, kw_only=True)
     """Whether the transaction that declared it has committed: no other can undo it."""
 
-    def fetch(self, direction: str, count: int | None) -> list[pa.Array]:
+    scroll = False
+    """Whether it may go back."""
+
+    def fetch(self, direction: str, count: int | None) -> Batches:
         """The rows FETCH returns; moves the cursor as PostgreSQL does. `count` None: all.
 
-        Raises ObjectNotReady for going back on a NO SCROLL cursor.
+        Raises ObjectNotReady for going back on a cursor that only moves forward.
         """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Lets go of its rows."""
+
+
+@dataclass(slots=True)
+class KeptCursor(Cursor):
+    """All rows, as Arrow columns; `count` of them."""
+
+    rows: Columns
+    count: int
+    scroll: bool = True
+
+    def fetch(self, direction: str, count: int | None) -> Batches:
+        rows = self._fetch(direction, count)
+        return iter([rows] if rows and len(rows[0]) else [])
+
+    def _fetch(self, direction: str, count: int | None) -> Columns:
         if direction == "forward" and (count is None or count >= 0):
             return self._forward(count)
         if not self.scroll and not (direction in ("absolute", "relative") and self._ahead(direction, count)):
-            raise ObjectNotReady(
-                "cursor can only scan forward", hint="Declare it with SCROLL option to enable backward scan."
-            )
+            raise forward_only()
         if direction == "forward":
             return self._backward(-(count or 0))
         if direction == "backward":
@@ -57,7 +81,7 @@ class Cursor:
             return self.at + count
         return count if count >= 0 else self.count + 1 + count
 
-    def _forward(self, count: int | None) -> list[pa.Array]:
+    def _forward(self, count: int | None) -> Columns:
         if count == 0:
             return self._slice(self.at, self.at) if 1 <= self.at <= self.count else self._slice(1, 0)
         first = self.at + 1
@@ -66,7 +90,7 @@ class Cursor:
         self.at = self.count + 1 if reached_end else last
         return self._slice(first, last)
 
-    def _backward(self, count: int | None) -> list[pa.Array]:
+    def _backward(self, count: int | None) -> Columns:
         if count == 0:
             return self._slice(self.at, self.at) if 1 <= self.at <= self.count else self._slice(1, 0)
         last = self.at - 1
@@ -77,10 +101,91 @@ class Cursor:
         order = pa.array(range(len(rows[0]) - 1, -1, -1), pa.int64()) if rows else None
         return [column.take(order) for column in rows]
 
-    def _move_to(self, target: int) -> list[pa.Array]:
+    def _move_to(self, target: int) -> Columns:
         self.at = min(max(target, 0), self.count + 1)
         return self._slice(self.at, self.at) if 1 <= self.at <= self.count else self._slice(1, 0)
 
-    def _slice(self, first: int, last: int) -> list[pa.Array]:
+    def _slice(self, first: int, last: int) -> Columns:
         """Rows `first` to `last`, counted from 1, both included."""
         return [column.slice(first - 1, max(last - first + 1, 0)) for column in self.rows]
+
+
+@dataclass(slots=True)
+class StreamedCursor(Cursor):
+    """The rows still to be made, and what is left of the piece made last."""
+
+    rows: Streamed
+    _piece: Columns = field(default_factory=list)
+    _row: Columns = field(default_factory=list)
+    """The row it is on, if it is on one."""
+    _ended: bool = False
+
+    def fetch(self, direction: str, count: int | None) -> Batches:
+        if direction == "backward" and count is not None and count <= 0:
+            direction, count = "forward", -count
+        if direction == "forward" and (count is None or count >= 0):
+            return self._current() if count == 0 else Fetched(self, 0, count)
+        if direction == "relative" and count is not None:
+            direction, count = "absolute", self.at + count
+        if direction != "absolute" or count is None or count < self.at:
+            raise forward_only()
+        return self._current() if count == self.at else Fetched(self, count - self.at - 1, 1)
+
+    def close(self) -> None:
+        self._piece, self._row = [], []
+        self.rows.close()
+
+    def _current(self) -> Batches:
+        return iter([self._row] if self._row else [])
+
+    def pull(self, rows_max: int | None) -> Columns | Future[None] | None:
+        """The next at most `rows_max` rows, a future to wait for first, or None at the end."""
+        if not self._piece or not len(self._piece[0]):
+            piece = next(self.rows, None)
+            if piece is None:
+                self.at += not self._ended
+                self._ended, self._row = True, []
+                return None
+            if isinstance(piece, Future):
+                return piece
+            self._piece = piece
+        rows = len(self._piece[0]) if rows_max is None else min(rows_max, len(self._piece[0]))
+        taken = [column.slice(0, rows) for column in self._piece]
+        self._piece = [column.slice(rows) for column in self._piece]
+        if rows:
+            self.at += rows
+            self._row = [column.slice(rows - 1, 1) for column in taken]
+        return taken
+
+
+class Fetched:
+    """Rows of a cursor behind the next `skip`: `take` of them, or all."""
+
+    def __init__(self, cursor: StreamedCursor, skip: int, take: int | None) -> None:
+        self._cursor, self._skip, self._take = cursor, skip, take
+
+    def __iter__(self) -> Fetched:
+        return self
+
+    def __next__(self) -> Columns | Future[None]:
+        while self._take != 0:
+            piece = self._cursor.pull(self._skip or self._take)
+            if piece is None:
+                self._take = 0
+                break
+            if isinstance(piece, Future):
+                return piece
+            if self._skip:
+                self._skip -= len(piece[0])
+                continue
+            if self._take is not None:
+                self._take -= len(piece[0])
+            return piece
+        raise StopIteration
+
+
+def forward_only() -> ObjectNotReady:
+    """The error of going back on a cursor that cannot."""
+    return ObjectNotReady(
+        "cursor can only scan forward", hint="Declare it with SCROLL option to enable backward scan."
+    )

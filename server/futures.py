@@ -1,7 +1,8 @@
-"""Mapping over `concurrent.futures.Future`."""
+"""Futures of functions and of other futures."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
@@ -25,4 +26,18 @@ def then(future: Future[A], function: Callable[[A], B]) -> Future[B]:
             outcome.set_exception(failure)
 
     future.add_done_callback(done)
+    return outcome
+
+
+def in_thread(function: Callable[[], B]) -> Future[B]:
+    """A future of `function()`, in a thread of its own: for what mostly waits."""
+    outcome: Future[B] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="waiting", daemon=True).start()
     return outcome

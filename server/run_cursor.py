@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import pyarrow as pa
@@ -11,8 +11,8 @@ from ..sql import statements as st
 from ..storage.errors import DuplicateCursor, FeatureNotSupported, InvalidCursorName, NoActiveTransaction
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, describes, executes
-from .cursor import Cursor
-from .futures import then
+from .cursor import Cursor, KeptCursor, StreamedCursor
+from .futures import in_thread, then
 from .run_query import run_select
 from .streaming import Streamed
 
@@ -41,6 +41,9 @@ def run_declare(
 
 def _cursor(client: Client, statement: st.DeclareCursor, result: Result) -> Cursor:
     assert result.columns is not None
+    about = statement.name, result.columns, statement.hold, statement.text, client.transaction_time_us
+    if isinstance(result.batches, Streamed) and not statement.scroll:
+        return StreamedCursor(*about, result.batches)
     batches = result.batches.here() if isinstance(result.batches, Streamed) else result.batches
     pieces: list[list[pa.Array]] = [piece for piece in batches if isinstance(piece, list)]
     rows = [
@@ -48,16 +51,7 @@ def _cursor(client: Client, statement: st.DeclareCursor, result: Result) -> Curs
         for i, column in enumerate(result.columns)
     ]
     count = sum(len(piece[0]) if piece else 1 for piece in pieces)
-    return Cursor(
-        statement.name,
-        result.columns,
-        rows,
-        count,
-        statement.hold,
-        statement.scroll is not False,
-        statement.text,
-        client.transaction_time_us,
-    )
+    return KeptCursor(*about, rows, count, statement.scroll is not False)
 
 
 def _find(client: Client, name: str) -> Cursor:
@@ -77,20 +71,29 @@ def run_fetch(client: Client, prepared: PreparedStatement, values: Sequence[pa.A
     statement = prepared.statement
     assert isinstance(statement, st.Fetch)
     cursor = _find(client, statement.name)
-    rows = cursor.fetch(statement.direction, statement.count)
-    return Result("FETCH {rows}", cursor.columns, iter(_pieces(rows)))
-
-
-def _pieces(rows: list[pa.Array]) -> Iterable[list[pa.Array]]:
-    return [rows] if rows and len(rows[0]) else []
+    return Result("FETCH {rows}", cursor.columns, cursor.fetch(statement.direction, statement.count))
 
 
 @executes(st.Move)
-def run_move(client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool) -> Result:
+def run_move(
+    client: Client, prepared: PreparedStatement, values: Sequence[pa.Array], alone: bool
+) -> Result | Future[Result]:
     statement = prepared.statement
     assert isinstance(statement, st.Move)
-    rows = _find(client, statement.name).fetch(statement.direction, statement.count)
-    return Result(f"MOVE {len(rows[0]) if rows else 0}")
+    cursor = _find(client, statement.name)
+    rows = cursor.fetch(statement.direction, statement.count)
+
+    def count() -> Result:
+        moved = 0
+        for piece in rows:
+            if isinstance(piece, Future):
+                piece.result()
+            else:
+                moved += len(piece[0])
+        return Result(f"MOVE {moved}")
+
+    # The pieces are made by read threads, one after the other: whoever waits for them is none of these.
+    return in_thread(count) if isinstance(cursor, StreamedCursor) else count()
 
 
 @executes(st.CloseCursor)
@@ -98,8 +101,8 @@ def run_close(client: Client, prepared: PreparedStatement, values: Sequence[pa.A
     statement = prepared.statement
     assert isinstance(statement, st.CloseCursor)
     if statement.name is None:
-        client.cursors.clear()
+        client.close_cursors()
         return Result("CLOSE CURSOR ALL")
-    _find(client, statement.name)
+    _find(client, statement.name).close()
     del client.cursors[statement.name]
     return Result("CLOSE CURSOR")

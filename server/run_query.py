@@ -53,12 +53,14 @@ def run_select(
     refuse_stalled(node, reader)
 
     def answer() -> Result:
-        pieces = flow(node, reader.of_plan(node), read.context)
+        inputs = reader.of_plan(node)
+        pieces = flow(node, inputs, read.context)
         first, whole = begun(pieces)
         if whole:
             rows = first[0] if len(first) == 1 else concat(node.schema, first)
             result = result_of(rows, plan.columns, read.context)
         else:
+            inputs.last()
             result = streamed(chain(first, pieces), plan.columns, client, read.context)
         result.parameters.update(client.take_changed())
         return result

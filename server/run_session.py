@@ -102,7 +102,7 @@ def run_discard(
     before = client.parameters()
     client.settings.reset_all()
     client.statements.clear()
-    client.cursors.clear()
+    client.close_cursors()
     return Result("DISCARD ALL", parameters=_changes(client, before))
 
 

@@ -38,6 +38,7 @@ class Streamed:
         while batch is None:
             if self._coming is None:
                 self._coming = self._submit(next, self._pieces, None)
+            if not self._coming.done():
                 return self._coming
             coming, self._coming = self._coming, None
             piece = coming.result()
