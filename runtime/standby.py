@@ -32,12 +32,6 @@ from .works import BarrierWork, Work
 
 log = logging.getLogger("millpond.standby")
 
-POLL_S = 0.005
-"""Between two looks at the log's end mark."""
-
-TRY_S = 0.02
-"""Between two looks at the log's lock."""
-
 DAMAGED_RETRIES = 200
 """Looks at a log that seems damaged (it may be in the middle of being compacted) before giving up."""
 
@@ -145,17 +139,15 @@ class StandbyEngine:
 
     # The follower's thread.
     def _run(self) -> None:
-        tried, damaged = 0.0, 0
-        while not self._stop.wait(POLL_S):
+        damaged = 0
+        while not self._stop.is_set():
             try:
+                self._follower.reader.await_news()
                 self._follow()
                 damaged = 0
-                now = time.monotonic()
-                if now - tried >= TRY_S:
-                    tried = now
-                    lock = self._candidate.try_lock(now)
-                    if lock is not None and self._take_over(lock):
-                        return
+                lock = self._candidate.try_lock(time.monotonic())
+                if lock is not None and self._take_over(lock):
+                    return
             except (LogDamaged, LogTruncated, OSError) as error:
                 damaged += 1
                 if damaged > DAMAGED_RETRIES:

@@ -17,6 +17,9 @@ from typing import Protocol
 from .disk import Disk, DiskLock
 from .presence import read_primary
 
+TRY_S = 0.02
+"""Between two looks at the lock."""
+
 ASLEEP_SHARE = 0.5
 """A pause between two looks longer than this share of the lease means that we were stopped ourselves."""
 
@@ -44,9 +47,13 @@ class Candidate:
         self._seen_at = 0.0
         self._looked_at: float | None = None
         self._guard: DiskLock | None = None
+        self._tried_at: float | None = None
 
     def try_lock(self, now_s: float) -> DiskLock | None:
         """The lock of the log if it is this process's turn; call `done` when the takeover has ended."""
+        if self._tried_at is not None and 0 <= now_s - self._tried_at < TRY_S:
+            return None
+        self._tried_at = now_s
         lock = self._disk.lock(self._folder / "LOCK")
         if lock is not None or not self._silent(now_s):
             return lock

@@ -108,6 +108,13 @@ class LogSource(Protocol):
         """
         ...
 
+    def await_news(self) -> None:
+        """Waits some milliseconds, or less if the log says before that it has something new.
+
+        Raises LogDamaged.
+        """
+        ...
+
     def read(self, after: Position | None, until: Position | None = None) -> Iterator[LogEpoch]:
         """The committed epochs behind `after` (None: all, from the base on), up to `until`.
 

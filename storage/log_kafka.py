@@ -32,6 +32,7 @@ from .log_kafka_client import (
     ANSWER_S,
     BrokerAway,
     KafkaTopics,
+    initialise,
     kafka_error,
 )
 from .log_kafka_records import (
@@ -73,8 +74,18 @@ class CommitUnknown(SqlError, code="08007"):
 class KafkaLog:
     """The writer of an application's topics; implements `Log`."""
 
-    def __init__(self, watch: EpochsWatch, token: str, producer: Producer | None = None) -> None:
-        """Becomes the writer. Raises StartupError; ConnectionFailure or Fenced when that may pass."""
+    def __init__(
+        self,
+        watch: EpochsWatch,
+        token: str,
+        producer: Producer | None = None,
+        followed: KafkaSource | None = None,
+    ) -> None:
+        """Becomes the writer. Raises StartupError; ConnectionFailure or Fenced when that may pass.
+
+        `followed`: a source that will have read up to the end before anything is committed; it knows which
+        stores there are.
+        """
         self._topics: KafkaTopics = watch.topics
         self._watch = watch
         self._token = token
@@ -90,7 +101,8 @@ class KafkaLog:
         self._open_producer(claimed=False)
         self._claim()
         self._end = watch.end or START
-        self._registry = Registry(self._topics)
+        self._followed = followed
+        self._registry = None if followed is not None else Registry(self._topics)
 
     @property
     def reader(self) -> KafkaSource:
@@ -136,11 +148,11 @@ class KafkaLog:
         self.ready()
         doing = f"write epoch {epoch} to the changelog"
         try:
-            self._registry.prepare(frames)
+            self._stores().prepare(frames)
             touched = self._produce(epoch, frames, meta)
             self._flush()
         except (KafkaException, BrokerAway) as error:
-            self._registry.abandon()
+            self._abandon()
             self._give_up()
             raise self._told(error, doing) from error
         try:
@@ -148,10 +160,11 @@ class KafkaLog:
         except KafkaException as error:
             self._give_up()
             self._settle(epoch, kafka_error(self._topics, error, doing))
-        self._registry.settle()
+        registry = self._stores()
+        registry.settle()
         self._end = Position(epoch, 0, self._commit_offset + 1)
         if REGISTRY in touched:
-            self._registry.collect()
+            registry.collect()
         return self._end
 
     def read(self, after: Position | None) -> Iterator[LogEpoch]:
@@ -195,7 +208,7 @@ class KafkaLog:
                 # Whether there is a broker is soon told; and one who is fenced does not fence the successor.
                 self._check_claim(LOOK_S)
             producer, self._spare = self._spare or self._topics.transactional(), None
-            producer.init_transactions(COMMIT_S)
+            initialise(producer, COMMIT_S)
             if claimed:
                 self._check_claim(COMMIT_S)
             else:
@@ -263,9 +276,9 @@ class KafkaLog:
                 assert self._watch.end is not None
                 self._commit_offset = self._watch.end.offset - 1
                 return
-            self._registry.abandon()
+            self._abandon()
             raise failure
-        self._registry.abandon()
+        self._abandon()
         raise CommitUnknown(f"{failure.message}; whether it was committed is unknown") from failure
 
     def _committed(self, epoch: int) -> bool:
@@ -283,9 +296,20 @@ class KafkaLog:
             raise self._fenced
 
     # An epoch.
+    def _stores(self) -> Registry:
+        """Raises as `Registry`."""
+        if self._registry is None:
+            known = self._followed.stores_at(self._end.epoch) if self._followed is not None else None
+            self._registry, self._followed = Registry(self._topics, known), None
+        return self._registry
+
+    def _abandon(self) -> None:
+        if self._registry is not None:
+            self._registry.abandon()
+
     def _produce(self, epoch: int, frames: Sequence[Frame], meta: bytes) -> set[int]:
         """Hands the records of an epoch to the producer; the numbers of the stores touched."""
-        producer, topics = self._require(), self._topics
+        producer, topics, registry = self._require(), self._topics, self._stores()
         producer.begin_transaction()
         mark = epoch.to_bytes(8, "big")
         touched: dict[int, str] = {}
@@ -294,10 +318,10 @@ class KafkaLog:
                 # A compacted topic says what each key is, not how many there are as of an epoch.
                 continue
             if frame.kind != FrameKind.DROPPED:
-                entry = self._registry.entry(frame.store)
+                entry = registry.entry(frame.store)
                 touched[entry.spec.number] = entry.topic
                 self._produce_frame(entry, frame)
-        for name, value in self._registry.changes():
+        for name, value in registry.changes():
             self._put(topics.stores, [name.encode()], [value])
             touched[REGISTRY] = topics.stores
         for topic in touched.values():

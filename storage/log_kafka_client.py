@@ -39,6 +39,9 @@ ANSWER_S = 5.0
 REST_S = 0.02
 """Between two questions to a broker that cannot answer yet."""
 
+INIT_S = 0.02
+"""How long one attempt to initialise a transactional id is waited for."""
+
 RECORD_BYTES_MAX = 64 << 20
 """A row larger than this cannot be written."""
 
@@ -180,6 +183,24 @@ def watermarks(consumer: Consumer, where: TopicPartition, timeout_s: float) -> t
             if code(error) not in _PASSING or time.monotonic() >= deadline:
                 raise
         time.sleep(REST_S)
+
+
+def initialise(producer: Producer, timeout_s: float) -> None:
+    """`init_transactions`, asked again soon while an earlier writer's transaction is being ended.
+
+    The broker says CONCURRENT_TRANSACTIONS for some milliseconds then. The client alone would wait half a
+    second before it asks once more, but asks at once when it is called again. Raises KafkaException.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            return producer.init_transactions(INIT_S)
+        except KafkaException as error:
+            cause = error.args[0]
+            retriable = isinstance(cause, KafkaError) and cause.retriable()
+            if not retriable or time.monotonic() >= deadline:
+                raise
+        time.sleep(REST_S / 10)
 
 
 def take(consumer: Consumer, count: int, timeout_s: float) -> list[Message]:

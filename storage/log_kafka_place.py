@@ -29,6 +29,7 @@ class KafkaPlace:
         self.watch = EpochsWatch(topics)
         self.presence = KafkaPresence(topics)
         self._spare: Producer | None = None
+        self._followed: KafkaSource | None = None
 
     def __str__(self) -> str:
         return str(self.topics)
@@ -49,7 +50,8 @@ class KafkaPlace:
     def source(self) -> KafkaSource:
         """That of a standby; the producer with which it may take over connects meanwhile."""
         self._spare = self.topics.transactional()
-        return KafkaSource(self.watch, follow=True)
+        self._followed = KafkaSource(self.watch, follow=True)
+        return self._followed
 
     def candidate(self, lease_s: float) -> KafkaCandidate:
         return KafkaCandidate(self.watch, self.presence, lease_s)
@@ -58,7 +60,7 @@ class KafkaPlace:
         lock.release()
         spare, self._spare = self._spare, None
         try:
-            return begin(self.watch, os.urandom(8).hex(), spare)
+            return begin(self.watch, os.urandom(8).hex(), spare, self._followed)
         except StartupError as error:
             if isinstance(error.__cause__, BrokerAway):
                 raise ConnectionFailure(str(error)) from error
@@ -85,13 +87,15 @@ class KafkaPlace:
                 )
 
 
-def begin(watch: EpochsWatch, token: str, producer: Producer | None = None) -> KafkaLog:
+def begin(
+    watch: EpochsWatch, token: str, producer: Producer | None = None, followed: KafkaSource | None = None
+) -> KafkaLog:
     """The log of the application, begun where there is none. Raises as `KafkaLog`, and StartupError."""
     topics = watch.topics
     try:
         if watch.stamp is None:
             ensure_topics(topics)
-        return KafkaLog(watch, token, producer)
+        return KafkaLog(watch, token, producer, followed)
     except LogDamaged as problem:
         raise StartupError(str(problem)) from problem
     except (BrokerAway, KafkaException) as error:

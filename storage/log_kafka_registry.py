@@ -27,13 +27,17 @@ ATTEMPTS = 100
 class Registry:
     """Used by the writer's thread."""
 
-    def __init__(self, topics: KafkaTopics) -> None:
-        """Reads the topic of stores. Raises LogDamaged when a store's topic is gone, BrokerAway."""
+    def __init__(self, topics: KafkaTopics, known: dict[str, StoreEntry] | None = None) -> None:
+        """Reads the topic of stores, unless they are `known`.
+
+        Raises LogDamaged when a store's topic is gone, BrokerAway.
+        """
         self._topics = topics
         self._admin = TopicAdmin(topics)
-        self._durable = read_registry(topics)
+        self._durable = read_registry(topics) if known is None else dict(known)
         self._entries = dict(self._durable)
-        check_topics(topics, list(self._durable.values()))
+        if known is None:
+            check_topics(topics, list(self._durable.values()))
         self._garbage: list[tuple[float, str]] = []
         self._searched = False
         """Whether topics left over by earlier writers were looked for."""

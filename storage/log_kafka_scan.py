@@ -173,6 +173,16 @@ class Scan:
             raise LogTruncated("the log changes faster than it can be read")
         return self._give(commits[-1][0], offset, changed)
 
+    @property
+    def stores(self) -> dict[str, StoreEntry]:
+        """The stores there were as of `reached`."""
+        return dict(self._entries)
+
+    def listen(self, timeout_s: float) -> None:
+        """Waits until something comes, and takes it. Raises LogDamaged."""
+        for topic, run in groupby(take(self._consumer, BATCH, timeout_s), Message.topic):
+            _ = self._take(topic or "", list(run))
+
     def _commits_until(self, epoch: int) -> list[tuple[Commit, int, float]]:
         """The commits up to `epoch`, taken from those read."""
         waited = time.monotonic() + STALL_S

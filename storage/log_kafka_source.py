@@ -6,13 +6,18 @@ occasional reads (`apart`) opens a scan each time.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from .errors import StartupError
 from .log import LogEpoch, Position
 from .log_kafka_client import ANSWER_S, BrokerAway
+from .log_kafka_records import StoreEntry
 from .log_kafka_scan import Scan
 from .log_kafka_watch import EpochsWatch
+
+NEWS_S = 0.02
+"""How long news are waited for; they come by themselves."""
 
 LOOK_S = 1.0
 """How long the end mark may be waited for; a silent broker tells nothing."""
@@ -27,6 +32,8 @@ class KafkaSource:
         self._watch = watch
         self._follow = follow
         self._scan: Scan | None = None
+        self._stores: dict[str, StoreEntry] = {}
+        self._stores_at = -1
 
     @property
     def identity(self) -> bytes:
@@ -41,6 +48,20 @@ class KafkaSource:
     def end_mark(self, settled: bool = False) -> Position | None:
         return self._watch.end if self._watch.refresh(LOOK_S, settled) else None
 
+    def await_news(self) -> None:
+        if self._scan is None:
+            time.sleep(NEWS_S)
+            return
+        try:
+            self._scan.listen(NEWS_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def stores_at(self, epoch: int) -> dict[str, StoreEntry] | None:
+        """The stores there were as of `epoch`, None if it is not the one read last."""
+        return self._stores if self._stores_at == epoch else None
+
     def read(self, after: Position | None, until: Position | None = None) -> Iterator[LogEpoch]:
         """At most one: what all epochs up to `until` come to. Raises LogTruncated, LogDamaged, BrokerAway."""
         if until is None:
@@ -54,6 +75,7 @@ class KafkaSource:
         except BaseException:
             self.close()
             raise
+        self._stores, self._stores_at = scan.stores, given.epoch
         if not self._follow:
             self.close()
         yield given

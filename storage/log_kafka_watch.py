@@ -48,6 +48,9 @@ class EpochsWatch:
         self.end: Position | None = None
         """Behind the last commit."""
         self._consumer: Consumer | None = None
+        self._asker: Consumer | None = None
+        """Asks where the end is, on a connection of its own: on that of a fetch, which waits at the broker
+        for something to come, a question waits as long."""
         self._uncommitted: Consumer | None = None
         self._at = 0
         self._failing_since: float | None = None
@@ -100,19 +103,21 @@ class EpochsWatch:
 
     def close(self) -> None:
         with self._lock:
-            for consumer in (self._consumer, self._uncommitted):
+            for consumer in (self._consumer, self._asker, self._uncommitted):
                 if consumer is not None:
                     consumer.close()
-            self._consumer = self._uncommitted = None
+            self._consumer = self._asker = self._uncommitted = None
 
     def _note_failure(self) -> None:
         """Gives up a consumer that has delivered nothing for long: after some errors it never would again."""
         now = time.monotonic()
         self._failing_since = self._failing_since or now
         if now - self._failing_since > STUCK_S:
-            consumer, self._consumer, self._failing_since = self._consumer, None, None
-            if consumer is not None:
-                consumer.close()
+            given_up, self._failing_since = (self._consumer, self._asker), None
+            self._consumer = self._asker = None
+            for consumer in given_up:
+                if consumer is not None:
+                    consumer.close()
 
     def _settle(self) -> None:
         """Reads on to what was the end with open transactions, for as long as one may take to end."""
@@ -120,7 +125,7 @@ class EpochsWatch:
             if self._uncommitted is None:
                 self._uncommitted = self.topics.consumer("read_uncommitted")
             deadline = time.monotonic() + SETTLE_S
-            _, high = self._bounds(self._uncommitted, deadline)
+            _, high = watermarks(self._uncommitted, place(self.topics.epochs), _left(deadline))
         while self._at < high and time.monotonic() < deadline:
             time.sleep(MARKER_S)
             self.read(_left(deadline))
@@ -135,12 +140,12 @@ class EpochsWatch:
                 raise
             self._consumer = consumer
             return
-        _, high = self._bounds(self._consumer, deadline)
+        _, high = self._bounds(deadline)
         self._read_to(self._consumer, high, deadline)
 
     def _begin(self, consumer: Consumer, deadline: float) -> None:
         """Finds the stamp at the beginning, then the last commit, from the end backwards."""
-        low, high = self._bounds(consumer, deadline)
+        low, high = self._bounds(deadline)
         start, back = high, LOOK_BACK
         if self.commit is not None:
             self._go_to(consumer, max(low, self._at))
@@ -161,8 +166,10 @@ class EpochsWatch:
         consumer.assign([place(self.topics.epochs, offset)])
         self._at = offset
 
-    def _bounds(self, consumer: Consumer, deadline: float) -> tuple[int, int]:
-        return watermarks(consumer, place(self.topics.epochs), _left(deadline))
+    def _bounds(self, deadline: float) -> tuple[int, int]:
+        if self._asker is None:
+            self._asker = self.topics.consumer()
+        return watermarks(self._asker, place(self.topics.epochs), _left(deadline))
 
     def _read_to(self, consumer: Consumer, high: int, deadline: float) -> None:
         while self._at < high:

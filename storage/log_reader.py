@@ -9,6 +9,7 @@ because it is never ahead of the log, evidence of loss when the log ends before 
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ from .log_format import (
     payload_start,
     verify,
 )
+
+POLL_S = 0.005
+"""Between two looks at the noted end."""
 
 READ_BYTES = 4 << 20
 """Bytes read from a segment at once; a longer frame is read whole."""
@@ -128,6 +132,10 @@ class LogReader:
         """The durable end the writer noted last, before it acknowledged; None if nothing readable."""
         mark = self.marked()
         return mark and mark[0]
+
+    def await_news(self) -> None:
+        """Files say nothing by themselves."""
+        time.sleep(POLL_S)
 
     def marked(self) -> tuple[Position, bytes] | None:
         """The noted end and the identity of the log it belongs to."""

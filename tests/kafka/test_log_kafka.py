@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from millpond.storage import log_kafka_client, log_kafka_registry
 from millpond.storage.errors import ConnectionFailure
 from millpond.storage.fence import Fenced
 from millpond.storage.log import LogTruncated, Position
@@ -118,6 +119,8 @@ class Unknowing:
     def get_watermark_offsets(self, *_: object) -> None:
         raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
 
+    consume = get_watermark_offsets
+
     def close(self) -> None:
         pass
 
@@ -155,8 +158,9 @@ def test_a_partition_whose_leader_is_being_found_is_asked_again(
     log.close()
 
 
+@pytest.mark.parametrize("failing", ["_consumer", "_asker"])
 def test_reading_goes_on_with_another_consumer_when_one_fails_for_long(
-    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     """After some errors a client of Kafka never delivers again; a standby would stand still for ever."""
     log = places[0].open()
@@ -164,13 +168,95 @@ def test_reading_goes_on_with_another_consumer_when_one_fails_for_long(
     watch = places[1].watch
     assert watch.refresh(10)
     at = watch._at
-    monkeypatch.setattr(watch, "_consumer", Unknowing())
+    monkeypatch.setattr(watch, failing, Unknowing())
     end = writer.commit()
     monkeypatch.setattr("millpond.storage.log_kafka_watch.STUCK_S", 0.0)
     deadline = time.monotonic() + 30
-    while not watch.refresh(5):
+    while not watch.refresh(5, settled=True) or watch.end != end:
         assert time.monotonic() < deadline
-    assert watch._at > at and watch.end == end
+    assert watch._at > at
+    log.close()
+
+
+def test_asking_for_the_end_does_not_wait_for_a_fetch(
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker answers one connection in turn, and lets a fetch wait for something to come."""
+    log = places[0].open()
+    monkeypatch.setitem(log_kafka_client._CONSUMER, "fetch.wait.max.ms", 2000)
+    watch = places[1].watch
+    assert watch.refresh(30)
+    for _ in range(5):
+        assert watch.refresh(1)
+    log.close()
+
+
+class Busy:
+    """A producer whose id another writer's transaction keeps for some questions."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers = list(answers)
+
+    def init_transactions(self, timeout_s: float) -> None:
+        assert timeout_s < 0.5
+        if self.answers:
+            raise KafkaException(KafkaError(self.answers[0], retriable=self.answers.pop(0) in RETRIABLE))
+
+
+RETRIABLE = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
+
+
+def test_the_transactional_id_is_asked_for_again_soon() -> None:
+    """Left to itself the client waits half a second after CONCURRENT_TRANSACTIONS."""
+    producer: Any = Busy(KafkaError._TIMED_OUT, KafkaError.CONCURRENT_TRANSACTIONS)
+    log_kafka_client.initialise(producer, 60)
+    assert not producer.answers
+    producer = Busy(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError._TIMED_OUT)
+    with pytest.raises(KafkaException):
+        log_kafka_client.initialise(producer, 60)
+    assert len(producer.answers) == 1
+    producer = Busy(*[KafkaError.CONCURRENT_TRANSACTIONS] * 1000)
+    with pytest.raises(KafkaException):
+        log_kafka_client.initialise(producer, 0)
+
+
+def test_a_standby_that_takes_over_knows_the_stores_it_has_followed(
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = places[0].open()
+    writer, standby = writer_of(log), Content()
+    source = places[1].source()
+    position = standby.follow(source.read(None, log.end))
+    assert position is not None
+    writer.create("bag", 2)
+    writer.change("bag", {(1, "x"): 2})
+    _ = writer.commit()
+    successor = places[1].take_over(Turn(), position)
+    _ = standby.follow(source.read(position, successor.end))
+    source.close()
+    monkeypatch.setattr(log_kafka_registry, "read_registry", lambda _topics: pytest.fail("it was read"))
+    other = Writer(successor, standby)
+    other.change("bag", {(2, "y"): 1})
+    other.drop("keyed")
+    end = other.commit()
+    assert read_all(places[0].source(), end) == standby
+    log.close()
+    successor.close()
+
+
+def test_news_are_told_before_the_time_is_up(
+    places: list[KafkaPlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millpond.storage.log_kafka_source.NEWS_S", 300.0)
+    log = places[0].open()
+    writer, source = writer_of(log), places[1].source()
+    _ = list(source.read(None, log.end))
+    writer.change("keyed", {(2, "b"): 1})
+    end = writer.commit()
+    while not source._scan or not source._scan._commits:
+        source.await_news()
+    assert source._scan._commits[-1][0].epoch == end.epoch
+    source.close()
     log.close()
 
 
