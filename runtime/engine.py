@@ -70,6 +70,8 @@ class Engine:
         self.measures = EpochMeasures()
         self._condition = threading.Condition()
         self._stopping = False
+        self._crowded = False
+        """Whether memory is to be looked at though nothing is written."""
         self._rest_until = 0.0
         """After an epoch that failed with no client to tell, sources and jobs wait a little."""
         self._sources: dict[str, ReadAhead] = {}
@@ -125,6 +127,12 @@ class Engine:
                     self._condition.notify()
         return work.future
 
+    def mind_memory(self) -> None:
+        """Has tables give way to what else takes memory, also when nothing is written. Any thread."""
+        with self._condition:
+            self._crowded = True
+            self._condition.notify()
+
     @property
     def queued(self) -> int:
         """Works that wait for the next epoch."""
@@ -165,7 +173,7 @@ class Engine:
             started = time.monotonic()
             self._run_works(works)
             self._gathering.answered(len(works))
-            self._warm(bool(works))
+            self._between_epochs(bool(works))
             rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)
             if rest > 0:
                 time.sleep(rest)
@@ -174,7 +182,7 @@ class Engine:
         """The works of the next epoch, possibly none when a source has records; None to stop."""
         with self._condition:
             self._gathering.wait(self._condition, self._works)
-            while not self._recall() and not self._stopping and not self._more_to_do():
+            while not (self._recall() or self._stopping or self._crowded or self._more_to_do()):
                 rest = self._warmer.rest()
                 if rest <= 0:
                     break
@@ -199,9 +207,12 @@ class Engine:
                 break
         return works
 
-    def _warm(self, busy: bool) -> None:
-        """Goes on with bringing rows into memory, and shows readers what came."""
+    def _between_epochs(self, busy: bool) -> None:
+        """Goes on with bringing rows into memory, or lets some go, and shows readers what is there."""
         renewed = self._warmer.step(busy)
+        if self._crowded:
+            self._crowded = False
+            renewed = {*renewed, *self.state.storage.mind_memory()}
         if renewed:
             last = self.published
             self.published = self.state.publish(last.epoch, last.time_us, last, renewed)

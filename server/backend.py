@@ -183,6 +183,10 @@ class Backend(Protocol):
         """
         ...
 
+    def rest(self) -> None:
+        """The client was told that all it asked for is done."""
+        ...
+
     def cancel(self) -> None:
         """Interrupts the running statement (from a CancelRequest; any thread)."""
         ...

@@ -79,6 +79,10 @@ class Client:
     transaction_time_us: int = 0
     current_query: str = ""
     state_changed_us: int = 0
+    busy: bool = False
+    """Whether something the client asked for is not done."""
+    resting_since: float = field(default_factory=time.monotonic)
+    """When that became false, by the monotonic clock."""
     _changed: dict[str, str] = field(default_factory=dict)
     _cancel: threading.Event = field(default_factory=threading.Event)
     _deadline: float = 0.0
@@ -190,6 +194,9 @@ class Client:
         work = self.transaction.commit_work(self.read_context())
         self.end_transaction(committed=True)
         return None if work is None else then(self.database.engine.submit(work), lambda _: None)
+
+    def rest(self) -> None:
+        self.busy, self.resting_since = False, time.monotonic()
 
     def cancel(self) -> None:
         self._cancel.set()
@@ -334,7 +341,17 @@ class Client:
         if self._deadline and time.monotonic() > self._deadline:
             raise QueryCanceled("canceling statement due to statement timeout")
 
+    @property
+    def state(self) -> str:
+        """What `pg_stat_activity` says that it does."""
+        if self.busy:
+            return "active"
+        if not self.in_block:
+            return "idle"
+        return "idle in transaction (aborted)" if self.failed else "idle in transaction"
+
     def _begin_time(self) -> None:
+        self.busy = True
         if not self.transaction_time_us:
             self.transaction_time_us = self.database.clock_us()
         self.state_changed_us = self.transaction_time_us

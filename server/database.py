@@ -305,7 +305,12 @@ def _rebuilt_just_now() -> bool:
 
 def write_bytes_max(config: Config) -> int:
     """What one transaction may write: a MB at least, however small the memory."""
-    return config.write_mb_max << 20 or max(1 << 20, (config.memory << 20 or default_bytes()) // 4)
+    return config.write_mb_max << 20 or max(1 << 20, memory_bytes(config) // 4)
+
+
+def memory_bytes(config: Config) -> int:
+    """What the process may take."""
+    return config.memory << 20 or default_bytes()
 
 
 def storage_limits(config: Config) -> StorageLimits:
@@ -315,5 +320,5 @@ def storage_limits(config: Config) -> StorageLimits:
         checkpoint_bytes=config.checkpoint_kb << 10,
         checkpoint_s=config.checkpoint_interval_s,
         compact_bytes=config.compact_kb << 10,
-        memory=MemoryBudget(config.memory << 20 or default_bytes(), fixed=resident_bytes()),
+        memory=MemoryBudget(memory_bytes(config), fixed=resident_bytes()),
     )

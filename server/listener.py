@@ -17,9 +17,10 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
-from ..storage.errors import AdminShutdown, StartupError, TooManyConnections
+from ..storage.errors import AdminShutdown, SqlError, StartupError, TooManyConnections
 from .auth import Access
 from .backend import Connect
 from .login import Login
@@ -32,6 +33,8 @@ READ_BYTES_MAX = 1 << 20
 WRITE_BYTES_MAX = 512 << 10
 LOGIN_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 5
+END_SECONDS_MAX = 5
+"""How long a client may take to read why its connection ends."""
 BACKLOG_MAX = 256
 ARRIVING_MAX = 1000
 """Connections that have not logged in yet; beyond that new ones are dropped."""
@@ -125,11 +128,15 @@ class Listener:
         ):
             connection.interrupt()
 
-    def terminate(self, process: int) -> None:
-        """Ends the connection of that number, if there is one."""
+    def terminate(self, process: int, error: SqlError | None = None) -> None:
+        """Ends the connection of that number, if there is one, for this reason."""
         connection = self._clients.get(process)
         if connection is not None:
-            connection.end()
+            connection.end(error)
+
+    def unread(self) -> list[tuple[int, float]]:
+        """Clients that do not read what they are sent: (process, since when by the monotonic clock)."""
+        return [(p, c.unread_since) for p, c in self._clients.items() if c.unread_since is not None]
 
     def arrived(self, connection: Connection) -> None:
         if len(self._arriving) >= ARRIVING_MAX:
@@ -176,7 +183,7 @@ class Connection(asyncio.Protocol):
     """One client's socket. `process` and `secret` are its cancel key once it has a place."""
 
     __slots__ = ("_listener", "_loop", "_lost", "_reading_paused", "_securing", "_timer", "_transport",
-                 "_wire", "_writing_paused", "process", "secret")  # fmt: skip
+                 "_wire", "_writing_paused", "process", "secret", "unread_since")  # fmt: skip
 
     def __init__(self, listener: Listener, loop: asyncio.AbstractEventLoop) -> None:
         self.process = 0
@@ -186,6 +193,8 @@ class Connection(asyncio.Protocol):
         self._lost = False
         self._reading_paused = False
         self._writing_paused = False
+        self.unread_since: float | None = None
+        """Since when the client has not read what it is sent, while it does not."""
         self._securing = False
 
     # What the event loop calls.
@@ -208,9 +217,11 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
+        self.unread_since = monotonic()
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self.unread_since = None
         self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -235,12 +246,18 @@ class Connection(asyncio.Protocol):
             self._wire.out.extend(parameter_status(name, value) for name, value in parameters.items())
             self._write()
 
-    def end(self) -> None:
-        """Tells the client that the server shuts down, and closes."""
+    def end(self, error: SqlError | None = None) -> None:
+        """Tells the client why (unless told: the server's end) and closes; what it held is free at once.
+
+        A client that does not read is not waited for long.
+        """
         if not self._lost:
-            self._wire.speaker.end(AdminShutdown("terminating connection due to administrator command"))
+            ending = AdminShutdown("terminating connection due to administrator command")
+            self._wire.speaker.end(error or ending)
             self._write()
+            self._wire.close()
             self._transport.close()
+            _ = self._loop.call_later(END_SECONDS_MAX, self.abort)
 
     def abort(self) -> None:
         if not self._lost:

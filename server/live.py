@@ -46,16 +46,13 @@ def live_facts(database: Database, client: Client) -> Mapping[str, Callable[[], 
 def _sessions(database: Database) -> Rows:
     """(pid, user, application, address, state, query, query start µs)"""
     for client in list(database.clients.values()):
-        state = "active" if client.transaction_time_us else "idle"
-        if client.in_block:
-            state = "idle in transaction (aborted)" if client.failed else "idle in transaction"
         application = client.settings.show("application_name")
         yield (
             client.pid,
             client.user,
             application,
             client.address,
-            state,
+            client.state,
             client.current_query,
             client.state_changed_us,
         )

@@ -30,7 +30,8 @@ from .metrics_state import (
     source_families,
     table_families,
 )
-from .metrics_work import client_families, epoch_families, log_families, memory_families
+from .metrics_work import client_families, epoch_families, log_families, memory_families, rest_families
+from .minder import Minder
 
 RECOVERING, RUNNING, STOPPING, FENCED = "recovering", "running", "stopping", "fenced"
 
@@ -40,7 +41,7 @@ class Metrics(Collector):
 
     def __init__(self, host: str, port: int) -> None:
         self._phase = RECOVERING
-        self._seen: tuple[Database, Listener] | None = None
+        self._seen: tuple[Database, Listener, Minder] | None = None
         self._gathering = threading.Lock()
         """Scrapes that come together do not take the interpreter from the clients together."""
         self._registry = CollectorRegistry(auto_describe=False)
@@ -53,9 +54,9 @@ class Metrics(Collector):
         """Raises StartupError when the address cannot be had."""
         self.http.start()
 
-    def running(self, database: Database, listener: Listener) -> None:
+    def running(self, database: Database, listener: Listener, minder: Minder) -> None:
         """The server takes clients from now on."""
-        self._seen, self._phase = (database, listener), RUNNING
+        self._seen, self._phase = (database, listener, minder), RUNNING
 
     def stopping(self) -> None:
         """The server does not any more: nothing of it is looked at from now on."""
@@ -82,11 +83,12 @@ class Metrics(Collector):
         yield info
         if self._seen is None:
             return
-        database, listener = self._seen
+        database, listener, minder = self._seen
         watched = watch(database.engine.state.storage)
         yield gauge("start_timestamp_seconds", "When recovery had ended.", database.started_us / 1e6)
         yield from epoch_families(database, watched)
         yield from client_families(database, listener)
+        yield from rest_families(minder)
         yield from table_families(database, watched)
         yield from row_families(database, watched)
         yield from condition_families(database)

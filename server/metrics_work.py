@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from ..runtime.engine import Engine
 from ..storage.budget import resident_bytes
 from ..storage.watch import Watched
 from .database import Database
 from .listener import Listener
 from .metrics_families import Families, counter, counters, gauge, gauges, histogram, histograms
+from .minder import Minder
 from .traffic import Traffic
 
 
@@ -32,13 +35,25 @@ def epoch_families(database: Database, watched: Watched) -> Families:
 
 
 def client_families(database: Database, listener: Listener) -> Families:
-    states = dict.fromkeys(("active", "idle", "idle in transaction"), 0)
+    states: dict[str, int] = dict.fromkeys(("active", "idle", "idle in transaction"), 0)
     for client in list(database.clients.values()):
-        running = "active" if client.transaction_time_us else "idle"
-        states["idle in transaction" if client.in_block else running] += 1
+        states[client.state.removesuffix(" (aborted)")] += 1
     yield gauges("connections", "Clients logged in.", ["state"], (((s,), n) for s, n in states.items()))
     yield gauge("connections_max", "Connections beyond this are refused.", listener.connections_max)
     yield from _traffic_families(listener.traffic)
+
+
+def rest_families(minder: Minder) -> Families:
+    """Sessions that hold rows and do nothing, and those that were ended for what they did not do."""
+    since = [since for _, since in minder.holders()]
+    longest = time.monotonic() - min(since) if since else 0.0
+    help_ = "Sessions at rest that hold rows: unread results, old snapshots, cursors."
+    yield gauge("holding_sessions", help_, len(since))
+    yield gauge("holding_longest_seconds", "How long the first of them has rested.", longest)
+    yield counters(
+        "sessions_ended_total", "Sessions ended by a timeout or for memory, by SQLSTATE.", ["sqlstate"],
+        (((code,), count) for code, count in dict(minder.ended).items()),
+    )  # fmt: skip
 
 
 def _traffic_families(traffic: Traffic) -> Families:

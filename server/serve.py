@@ -20,10 +20,11 @@ from ..storage.errors import StartupError
 from ..storage.kernels_lazy import load_all
 from .auth import Access, load_users
 from .config import Config
-from .database import REBUILT, Database
+from .database import REBUILT, Database, memory_bytes
 from .listener import Listener, tls_context
 from .logs import set_up
 from .metrics import Metrics
+from .minder import LOOK_S, Minder
 
 log = logging.getLogger("millpond")
 
@@ -156,20 +157,33 @@ async def _run(database: Database, config: Config, ending: Ending, metrics: Metr
     database.end_session = lambda number: loop.call_soon_threadsafe(listener.terminate, number)
     database.on_promoted = lambda: loop.call_soon_threadsafe(listener.announce, {"in_hot_standby": "off"})
     database.start()
+    minder = Minder(database, listener, memory_bytes(config))
+    minding = asyncio.create_task(mind(minder))
     threading.Thread(target=load_all, name="kernels", daemon=True).start()
     _calm_collector()
     if metrics is not None:
-        metrics.running(database, listener)
+        metrics.running(database, listener, minder)
         log.info("metrics on port %d", metrics.http.port, extra={"event": "metrics"})
     log.info("listening on %s:%d, data in %s", host, listener.port, config.data, extra={"event": "listening"})
     print(f"millpond is ready: psql -h {host} -p {listener.port} -d millpond", flush=True)
     await stop.wait()
+    _ = minding.cancel()
     log.info("stopping", extra={"event": "stopping"})
     if metrics is not None:
         metrics.stopping()
     # First of all the log: a standby takes over while the rest is put in order.
     await loop.run_in_executor(None, database.hand_over)
     await listener.stop()
+
+
+async def mind(minder: Minder) -> None:
+    """Looks again and again; a look that fails is no reason not to look again."""
+    while True:
+        await asyncio.sleep(LOOK_S)
+        try:
+            minder.look()
+        except Exception:
+            log.exception("looking after sessions failed")
 
 
 def _calm_collector() -> None:

@@ -291,6 +291,7 @@ class Session(Answering):
         self._unconfirmed = None
         if status is TransactionStatus.IDLE and self._portals:
             self._drop_portals()
+        self._backend.rest()
         self.out.append(messages.READY[status])
 
     def _answer_error(self, error: SqlError) -> None:

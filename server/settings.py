@@ -171,6 +171,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("lock_timeout", "0", _milliseconds),
         Setting("idle_in_transaction_session_timeout", "0", _milliseconds),
         Setting("idle_session_timeout", "0", _milliseconds),
+        Setting("transaction_timeout", "0", _milliseconds),
         Setting("transaction_isolation", "repeatable read", _ISOLATION),
         Setting("default_transaction_isolation", "repeatable read", _ISOLATION),
         Setting("transaction_read_only", "off", _bool),
@@ -223,10 +224,19 @@ ACCEPTED = frozenset(
     enable_indexscan enable_bitmapscan enable_hashjoin enable_mergejoin enable_nestloop enable_sort geqo
     random_page_cost session_replication_role synchronize_seqscans max_parallel_workers_per_gather
     gin_fuzzy_search_limit temp_buffers maintenance_work_mem log_statement log_min_duration_statement
-    quote_all_identifiers default_toast_compression vacuum_cost_delay transaction_timeout
+    quote_all_identifiers default_toast_compression vacuum_cost_delay
     """.split()  # noqa: SIM905
 )
 """Names that are stored and shown, and change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdleLimits:
+    """Seconds after which a session is ended; 0 is never."""
+
+    idle: float
+    idle_in_transaction: float
+    transaction: float
 
 
 @dataclass(slots=True)
@@ -241,6 +251,7 @@ class SessionSettings:
     local_before: dict[str, str | None] = field(default_factory=dict)
     _text: TextSettings | None = None
     _timeout_ms: int | None = None
+    _idle_limits: IdleLimits | None = None
     _path: tuple[str, tuple[str, ...]] | None = None
     """What was made of settings, until one is changed: statements ask for these each time."""
 
@@ -327,6 +338,15 @@ class SessionSettings:
             self._timeout_ms = milliseconds(self.show("statement_timeout"))
         return self._timeout_ms
 
+    def idle_limits(self) -> IdleLimits:
+        if self._idle_limits is None:
+            self._idle_limits = IdleLimits(
+                milliseconds(self.show("idle_session_timeout")) / 1000,
+                milliseconds(self.show("idle_in_transaction_session_timeout")) / 1000,
+                milliseconds(self.show("transaction_timeout")) / 1000,
+            )
+        return self._idle_limits
+
     def search_path(self, user: str) -> tuple[str, ...]:
         """The schemas of `search_path` in order, `"$user"` replaced."""
         if self._path is None or self._path[0] != user:
@@ -334,7 +354,7 @@ class SessionSettings:
         return self._path[1]
 
     def _forget(self) -> None:
-        self._text = self._timeout_ms = self._path = None
+        self._text = self._timeout_ms = self._path = self._idle_limits = None
 
     def all(self) -> Iterator[tuple[str, str, str]]:
         """(name, value, description) of every setting, by name."""

@@ -222,6 +222,12 @@ class Storage:
         """Tables whose snapshot became another since the last call, by no epoch of theirs."""
         return self._evictions.take_renewed()
 
+    def mind_memory(self) -> set[str]:
+        """Between epochs: what a commit does to keep the budget; the tables whose snapshot it renewed."""
+        assert not self._open
+        self._mind_memory()
+        return self.take_renewed()
+
     def warm(self, seconds: float) -> None:
         """Between epochs: goes on for so long to bring rows into memory that a start left in the store."""
         assert not self._open

@@ -277,6 +277,8 @@ class FakeBackend:
 
     def resume(self) -> None: ...
 
+    def rest(self) -> None: ...
+
     def cancel(self) -> None:
         self.cancelled += 1
         if self.running is not None and not self.running.done():

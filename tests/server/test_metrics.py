@@ -27,7 +27,7 @@ from ..end_to_end.server_process import ServerProcess
 
 LABELS = {
     "kind", "le", "operator", "outcome", "part", "partition", "place", "relation", "replica", "role",
-    "sqlstate_class", "state", "version",
+    "sqlstate", "sqlstate_class", "state", "version",
 }  # fmt: skip
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
