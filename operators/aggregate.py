@@ -216,7 +216,8 @@ class _Aggregate:
         if not 0 < known < count:
             return Groups(keys, count, known, ids, found.rows), None, entries, positions
         order = np.argsort(positions < 0, kind="stable")
-        groups = Groups(gather(keys, order), count, known, np.argsort(order)[ids], found.rows)
+        ordered = keys.some(gather(keys, order), order)
+        groups = Groups(ordered, count, known, np.argsort(order)[ids], found.rows)
         return groups, order, entries[order], positions[order]
 
     def _delta(self, groups: Groups, old: Old, after: _Results, context: EpochContext) -> ZSet:

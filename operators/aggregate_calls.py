@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from ..storage.columns import GrowingColumn
 from ..storage.schema import Column
 from ..storage.types import INT8, Type
 from .batch import NO_POSITIONS, Int64Array, gather, group_rows, sum_by
@@ -120,6 +121,21 @@ class Measure(Protocol):
         """The new state of every group; `old` has the `known` groups' old state.
 
         `rows` are what the call's feed shows it.
+        """
+        ...
+
+    @property
+    def writes(self) -> bool:
+        """Whether there is `write`."""
+        ...
+
+    def write(
+        self, rows: Rows, groups: Groups, positions: Int64Array, start: int, states: Sequence[GrowingColumn]
+    ) -> int | None:
+        """`update` in place: from the rows at `positions` of `states`, −1: none, to those from `start` on.
+
+        Returns the least of their first accumulators (1 if the state is the result itself), or None if
+        `update` must do it.
         """
         ...
 

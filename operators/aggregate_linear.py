@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from ..storage.columns import GrowingColumn
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows
+from .batch import Int64Array
 
 
 @dataclass(slots=True)
@@ -40,6 +42,17 @@ class LinearMeasure:
             return advance(rows.columns, rows.weights, rows.ids, groups.count, before, self.types)
         part = self.call.function.partial(rows.columns, rows.weights, rows.ids, groups.count, self.types)
         return merge_known(self.call, old, part, groups.known, self.types)
+
+    @property
+    def writes(self) -> bool:
+        return self.call.function.write is not None
+
+    def write(
+        self, rows: Rows, groups: Groups, positions: Int64Array, start: int, states: Sequence[GrowingColumn]
+    ) -> int | None:
+        write = self.call.function.write
+        assert write is not None
+        return write(rows.columns, rows.weights, rows.ids, positions, start, states, self.types)
 
     def finish(self, state: Sequence[pa.Array]) -> pa.Array:
         return self.call.function.finish(state, self.types)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from ..storage.columns import GrowingColumn, GrowingFixed
 from ..storage.keycode import encode_sort_keys
 from ..storage.types import INT8, Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
@@ -54,6 +55,20 @@ class ExtremeMeasure:
         lost = self._lost(rows.take(went), groups, old) if len(went) else went
         return self._again(state, groups, lost) if len(lost) else state
 
+    @property
+    def writes(self) -> bool:
+        return self.call.function.renew is not None
+
+    def write(
+        self, rows: Rows, groups: Groups, positions: Int64Array, start: int, states: Sequence[GrowingColumn]
+    ) -> int | None:
+        renew, (column,) = self.call.function.renew, states
+        assert renew is not None and isinstance(column, GrowingFixed)
+        lost = renew(rows.columns, rows.weights, rows.ids, positions, start, column)
+        if len(lost):
+            column.put(start + lost, self._of_values(groups, lost))
+        return 1
+
     def _partial(self, rows: Rows, groups: int) -> list[pa.Array]:
         return self.call.function.partial(rows.columns, np.abs(rows.weights), rows.ids, groups, self.types)
 
@@ -73,10 +88,14 @@ class ExtremeMeasure:
 
     def _again(self, state: list[pa.Array], groups: Groups, lost: Int64Array) -> list[pa.Array]:
         """The state with the extremes of some groups computed from their values."""
+        return [replaced(state[0], lost, self._of_values(groups, lost))]
+
+    def _of_values(self, groups: Groups, lost: Int64Array) -> pa.Array:
+        """The extremes of some groups, computed from their values."""
         assert self.values is not None
         rows = self.values.of(gather(groups.keys, lost), len(lost))
         rows = rows.take(np.flatnonzero(rows.weights > 0))
-        return [replaced(state[0], lost, self._partial(rows, len(lost))[0])]
+        return self._partial(rows, len(lost))[0]
 
     def finish(self, state: Sequence[pa.Array]) -> pa.Array:
         return self.call.function.finish(state, self.types)
@@ -116,6 +135,15 @@ class ListMeasure:
             return [result]
         state = pa.concat_arrays([old[0], pa.nulls(groups.count - groups.known, result.type)])
         return [replaced(state, again, result)]
+
+    @property
+    def writes(self) -> bool:
+        return False
+
+    def write(
+        self, rows: Rows, groups: Groups, positions: Int64Array, start: int, states: Sequence[GrowingColumn]
+    ) -> int | None:
+        return None
 
     def _result(self, rows: Rows, groups: int) -> pa.Array:
         """The function over all values of each group, in the call's order."""

@@ -1,8 +1,8 @@
 """`GroupWriter`: the new rows of groups, written where they will lie.
 
-A row of a group is its old row with a few numbers changed. Those of fixed width (counts, sums) are added in
-one pass from the old row to the new one, both in the table's own memory; only what is of another kind goes by
-way of arrays. So what an epoch of a few rows costs is a few calls a column.
+A row of a group is its old row with a few numbers changed. Counts, sums and extremes of numbers go in one
+pass from the old row to the new one, both in the table's own memory; only what is of another kind goes by way
+of arrays. So what an epoch of a few rows costs is a few calls a column.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..storage import kernels_sums
-from ..storage.columns import GrowingFixed
+from ..storage.columns import GrowingColumn, GrowingFixed
 from ..storage.versions import GrowingRows
 from .aggregate_calls import Groups, Measure, Rows
 from .aggregate_table import COUNT, GroupTable
@@ -30,7 +30,7 @@ class _Call:
     feed: int
     states: tuple[int, ...]
     result: int | None
-    fixed: bool
+    writes: bool
     """Whether the state can be written in place."""
 
 
@@ -66,8 +66,7 @@ class GroupWriter:
             states = tuple(groups.column(("state", number, i)) for i in range(len(measure.accumulators)))
             result = groups.column(("result", number, 0))
             shared = result in (*states, self.count)
-            fixed = measure.call.function.write is not None
-            call = _Call(measure, feed, states, None if shared else result, fixed)
+            call = _Call(measure, feed, states, None if shared else result, measure.writes)
             if states != (self.count,):
                 self._calls.append(call)
             written.update((*states, result))
@@ -100,33 +99,38 @@ class GroupWriter:
             columns[place].append(groups.keys[number], start)
         for call in self._calls:
             poll(context)
-            if call.fixed:
-                self._write(call, written, fed[call.feed], positions)
-            else:
-                self._update(call, written, fed[call.feed], groups, positions)
+            rows = fed[call.feed]
+            if not (call.writes and self._write(call, written, rows, groups, positions)):
+                self._update(call, written, rows, groups, positions)
         for place, source in self._copies:
             columns[place].append(columns[source].array(start, stop), start)
 
-    def _write(self, call: _Call, written: Written, rows: Rows, positions: Int64Array) -> None:
-        """A call whose state is numbers, written in place."""
+    def _write(
+        self, call: _Call, written: Written, rows: Rows, groups: Groups, positions: Int64Array
+    ) -> bool:
+        """A call whose state can be written in place; False if not of these rows."""
         columns, start, stop = written.rows.columns, written.start, written.stop
-        function = call.measure.call.function
-        states: list[GrowingFixed] = [columns[place] for place in call.states]  # pyright: ignore[reportAssignmentType]
-        for state in states:
-            state.open(start, stop)
-        assert function.write is not None
-        arguments = rows.columns, rows.weights, rows.ids, positions, start, states, call.measure.types
-        least = function.write(*arguments)
-        if call.result is None:
-            return
-        result = columns[call.result]
-        if function.shows is None:
+        states = [columns[place] for place in call.states]
+        least = call.measure.write(rows, groups, positions, start, states)
+        if least is None or call.result is None:
+            return least is not None
+        function, result = call.measure.call.function, columns[call.result]
+        if function.shows is not None:
+            counts, shown = states[0], states[function.shows]
+            assert isinstance(counts, GrowingFixed) and isinstance(shown, GrowingFixed)
+            assert isinstance(result, GrowingFixed)
+            result.copy(shown, start, stop)
+            if least <= 0:
+                result.note_nulls(start, counts.values[start:stop] > 0)
+        elif function.show is None or least <= 0 or not self._shown(call, states, written):
             result.append(call.measure.finish(written.columns(call.states)), start)
-            return
-        assert isinstance(result, GrowingFixed)
-        result.copy(states[function.shows], start, stop)
-        if least <= 0:
-            result.note_nulls(start, states[0].values[start:stop] > 0)
+        return True
+
+    def _shown(self, call: _Call, states: Sequence[GrowingColumn], written: Written) -> bool:
+        show = call.measure.call.function.show
+        assert show is not None and call.result is not None
+        result = written.rows.columns[call.result]
+        return isinstance(result, GrowingFixed) and show(states, written.start, written.stop, result)
 
     def _update(
         self, call: _Call, written: Written, rows: Rows, groups: Groups, positions: Int64Array

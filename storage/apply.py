@@ -14,7 +14,7 @@ from . import kernels_bag, kernels_rows
 from .change import Change, DistinctRows
 from .errors import InternalError
 from .index import Entries
-from .keycode import Keys, encode_keys, group_ids
+from .keycode import Keys, encode_keys, group_ids, joined_keys
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import INT4, INT8, TEXT, UUID, Type
 from .versions import ALIVE, GrowingRows, consecutive
@@ -146,26 +146,36 @@ def integrate_bag(
     columns, weights, nonzero = _nonzero(columns, weights)
     if not len(weights):
         return _NO_ROWS
-    chains = None
+    chains = encoded = None
     if keys is not None:
         ids = keys.ids if nonzero is None else keys.ids[nonzero]
-        chains = rows.secondary[0].enter(encode_keys(keys.keys, rows.index_types[0], keys.count))[ids]
-    return _integrated(table, rows, columns, weights, chains).within(nonzero)
+        indexed = encode_keys(keys.keys, rows.index_types[0], keys.count)
+        chains = rows.secondary[0].enter(indexed)[ids]
+        width = len(rows.index_types[0])
+        if width and rows.spec.indexes[0] == tuple(range(width)):
+            encoded = joined_keys(indexed, ids, columns[width:], rows.key_types[width:])
+    return _integrated(table, rows, columns, weights, chains, encoded).within(nonzero)
 
 
 def _integrated(
-    table: _Table, rows: GrowingRows, columns: Sequence[pa.Array], weights: Int64Array, chains: Entries | None
+    table: _Table,
+    rows: GrowingRows,
+    columns: Sequence[pa.Array],
+    weights: Int64Array,
+    chains: Entries | None,
+    encoded: Keys | None = None,
 ) -> _BagDelta:
     """Takes at least one row into a bag, none of weight 0.
 
-    `chains`: the entry of each in the only secondary index, None if they are not known.
+    `chains`: the entry of each in the only secondary index, and `encoded` the key of each, None if they are
+    not known.
     """
     given = len(weights)
     weights = np.ascontiguousarray(weights)
     index, counts = rows.primary, rows.counts
     assert counts is not None
     made = index.count
-    entries = rows.enter(columns, given)
+    entries = rows.enter(columns, given) if encoded is None else index.enter(encoded)
     first, net, old, had = np.empty((4, given), np.int64)
     slots = np.zeros(2 << int(np.count_nonzero(entries < made)).bit_length(), np.int32)
     numbers = np.zeros(index.count - made, np.int32)

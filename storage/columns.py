@@ -117,6 +117,13 @@ class GrowingFixed(FixedView):
         """Says which of the rows from `start` on, the last there are, are not NULL."""
         self.valid = _valid_until(self.valid, valid.view(np.uint8), start, start + len(valid))
 
+    def put(self, places: Positions, array: pa.Array) -> None:
+        """Values for rows that are NULL and that nobody else has seen yet."""
+        assert self.valid is not None
+        valid = av.validity(array)
+        self.values[places] = av.fixed_values(array, self.values.dtype)
+        self.valid[places] = 1 if valid is None else valid
+
     def copy(self, source: GrowingFixed, start: int, stop: int) -> None:
         """Rows of another column of the same type."""
         self.values = grown(self.values, start, stop)
@@ -186,6 +193,19 @@ class GrowingText(TextView):
         self.data[before:used] = data[first:last]
         np.add(bounds[1:], before - first, out=self.offsets[start + 1 : stop + 1])
         self.valid = _valid_until(self.valid, av.validity(array), start, stop)
+
+    def open(self, start: int, stop: int, room: int) -> bool:
+        """Makes room for the rows `start` to `stop`, none of them NULL, for who writes `offsets` and `data`.
+
+        They may have `room` bytes. False, and nothing is changed, if that could be too many.
+        """
+        before = int(self.offsets[start])
+        if before + room > TEXT_BYTES_MAX:
+            return False
+        self.offsets = grown(self.offsets, start + 1, stop + 1)
+        self.data = grown(self.data, before, before + room)
+        self.valid = _valid_until(self.valid, None, start, stop)
+        return True
 
     def freeze(self) -> TextView:
         last = self._frozen

@@ -77,37 +77,33 @@ def _pack(limbs, out, at):
     return at + 4
 
 
-@njit(
-    [
-        t.int64(
-            _OFFSETS, _BYTES, t.int64, _FLOATS, _INT64, _INT64, _INT64, t.int64[:, ::1], t.int32[::1],
-            t.uint8[::1],
-        )
-    ],
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def add_to_sums(offsets, stored, known, data, bits, weights, ids, limbs, out_offsets, out):
-    """The stored sums of the first `known` groups plus Σ weight · value of each group.
-
-    `bits` are those of `data`. `limbs` int64[groups, LIMBS] is zeroed. Returns the bytes written to `out`, or
-    −1 if the weights add up to more than WEIGHT_MAX; then nothing is.
-    """
+@nb.njit(nogil=True)
+def _light(weights):
+    """Whether weights add up to no more than WEIGHT_MAX."""
     total = 0
     for i in range(weights.size):
         total += abs(weights[i])
         if total > WEIGHT_MAX:
-            return -1
-    for g in range(known):
-        start, stop = offsets[g], offsets[g + 1]
-        if start == stop:
-            continue
-        limb = _limb(stored, start)
-        for at in range(start + 4, stop, 4):
-            limbs[g, limb] += _limb(stored, at)
-            limb += 1
-        if stored[stop - 1] >= 128:
-            limbs[g, limb - 1] -= np.int64(1) << 32
+            return False
+    return True
+
+
+@nb.njit(nogil=True)
+def _unpack(stored, start, stop, limbs):
+    """Adds a stored sum to `limbs`."""
+    if start == stop:
+        return
+    limb = _limb(stored, start)
+    for at in range(start + 4, stop, 4):
+        limbs[limb] += _limb(stored, at)
+        limb += 1
+    if stored[stop - 1] >= 128:
+        limbs[limb - 1] -= np.int64(1) << 32
+
+
+@nb.njit(nogil=True)
+def _add(data, bits, weights, ids, limbs):
+    """Adds weight · value of each row to its group's limbs."""
     for i in range(data.size):
         exponent = (bits[i] >> 52) & 0x7FF
         group, weight = ids[i], weights[i]
@@ -126,6 +122,29 @@ def add_to_sums(offsets, stored, known, data, bits, weights, ids, limbs, out_off
         limbs[group, limb] += (low & _MASK) * weight
         limbs[group, limb + 1] += ((low >> 32) + (high & _MASK)) * weight
         limbs[group, limb + 2] += (high >> 32) * weight
+
+
+@njit(
+    [
+        t.int64(
+            _OFFSETS, _BYTES, t.int64, _FLOATS, _INT64, _INT64, _INT64, t.int64[:, ::1], t.int32[::1],
+            t.uint8[::1],
+        )
+    ],
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def add_to_sums(offsets, stored, known, data, bits, weights, ids, limbs, out_offsets, out):
+    """The stored sums of the first `known` groups plus Σ weight · value of each group.
+
+    `bits` are those of `data`. `limbs` int64[groups, LIMBS] is zeroed. Returns the bytes written to `out`, or
+    −1 if the weights add up to more than WEIGHT_MAX; then nothing is.
+    """
+    if not _light(weights):
+        return -1
+    for g in range(known):
+        _unpack(stored, offsets[g], offsets[g + 1], limbs[g])
+    _add(data, bits, weights, ids, limbs)
     at = 0
     out_offsets[0] = 0
     for g in range(limbs.shape[0]):
@@ -133,6 +152,43 @@ def add_to_sums(offsets, stored, known, data, bits, weights, ids, limbs, out_off
         at = _pack(limbs[g], out, at)
         out_offsets[g + 1] = at
     return at
+
+
+@njit(
+    [
+        t.int64(
+            _FLOATS, _INT64, _INT64, _INT64, _INT64, t.int64, t.int64[:, ::1], t.int64[::1], t.int32[::1],
+            t.uint8[::1],
+        )
+    ],
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def write_float_sums(data, bits, weights, ids, positions, start, limbs, counts, offsets, stored):
+    """`add_to_sums`, and `write_counts` (`kernels_sums.py`), of groups whose rows lie in arrays with room.
+
+    Group g had the row `positions[g]`, −1: none, and has row `start + g`: its sum is `stored` between two
+    `offsets`. Returns the least count, or −1 as `add_to_sums` does.
+    """
+    if not _light(weights):
+        return -1
+    for g in range(positions.size):
+        before = positions[g]
+        counts[start + g] = 0
+        if before >= 0:
+            counts[start + g] = counts[before]
+            _unpack(stored, offsets[before], offsets[before + 1], limbs[g])
+    for i in range(weights.size):
+        counts[start + ids[i]] += weights[i]
+    _add(data, bits, weights, ids, limbs)
+    least = np.int64(0x7FFFFFFFFFFFFFFF)
+    at = offsets[start]
+    for g in range(positions.size):
+        least = min(least, counts[start + g])
+        _carry(limbs[g])
+        at = _pack(limbs[g], stored, at)
+        offsets[start + g + 1] = at
+    return least
 
 
 @nb.njit(nogil=True)

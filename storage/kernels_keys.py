@@ -13,10 +13,18 @@ import numba as nb
 import numpy as np
 from numba import types as t
 
+from .kernels_lazy import njit
+
 _BYTES = t.Array(t.uint8, 1, "C", readonly=True)
 _INT32 = t.Array(t.int32, 1, "C", readonly=True)
 _INT64 = t.int64[::1]
 _OUT = t.uint8[::1]
+_PLACES = t.Array(t.int64, 1, "C", readonly=True)
+_WORDS = t.Array(t.uint64, 1, "C", readonly=True)
+_SIGN = np.uint64(1 << 63)
+_INFINITY = np.uint64(0x7FF0000000000000)
+_NAN = np.uint64(0x7FF8000000000000)
+_BYTE = np.uint64(255)
 
 NUMERIC_BYTES = 28
 """At most: marker, class, 3 of exponent, 20 pairs of digits, end."""
@@ -70,6 +78,59 @@ def place_bytes(data, starts, sizes, out, cursor):
         for j in range(sizes[i]):
             out[at + j] = data[start + j]
         cursor[i] = at + sizes[i]
+
+
+@njit([t.int64(_PLACES, t.int64, _PLACES, _PLACES, t.int64, _INT64)], cache=True, nogil=True)
+def joined_sizes(offsets, width, ids, more, more_width, out):
+    """Where the keys of `join_keys` end; returns their bytes. An offset for each of `ids`, and one more."""
+    total = np.int64(0)
+    out[0] = 0
+    for i in range(ids.size):
+        total += width if width > 0 else offsets[ids[i] + 1] - offsets[ids[i]]
+        total += more_width if more_width > 0 else more[i + 1] - more[i]
+        out[i + 1] = total
+    return total
+
+
+@njit([t.void(_BYTES, _PLACES, t.int64, _PLACES, _BYTES, _PLACES, t.int64, _OUT)], cache=True, nogil=True)
+def join_keys(data, offsets, width, ids, more_data, more, more_width, out):
+    """Key `ids[i]` of some keys, and key i of others behind it."""
+    at = np.int64(0)
+    for i in range(ids.size):
+        start = ids[i] * width if width > 0 else offsets[ids[i]]
+        stop = start + width if width > 0 else offsets[ids[i] + 1]
+        for j in range(start, stop):
+            out[at] = data[j]
+            at += 1
+        start = i * more_width if more_width > 0 else more[i]
+        stop = start + more_width if more_width > 0 else more[i + 1]
+        for j in range(start, stop):
+            out[at] = more_data[j]
+            at += 1
+
+
+@njit([t.void(_WORDS, t.uint8[:, :])], cache=True, nogil=True)
+def put_integers(words, out):
+    """Eight bytes of each number, the highest first, its sign bit inverted."""
+    for i in range(words.size):
+        word = words[i] ^ _SIGN
+        for j in range(8):
+            out[i, j] = np.uint8((word >> np.uint64(56 - 8 * j)) & _BYTE)
+
+
+@njit([t.void(_WORDS, t.uint8[:, :])], cache=True, nogil=True)
+def put_floats(words, out):
+    """Eight bytes of each double, given by its bits, that compare as SQL orders doubles."""
+    for i in range(words.size):
+        word = words[i]
+        magnitude = word & ~_SIGN
+        if magnitude == 0:
+            word = np.uint64(0)
+        elif magnitude > _INFINITY:
+            word = _NAN
+        word = ~word if word & _SIGN != 0 else word | _SIGN
+        for j in range(8):
+            out[i, j] = np.uint8((word >> np.uint64(56 - 8 * j)) & _BYTE)
 
 
 @nb.njit(nogil=True)

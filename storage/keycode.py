@@ -37,6 +37,9 @@ HASH_NAME = "millpond-64-1"
 
 VNODES = 256
 
+COMPILED_ROWS = 4096
+"""Up to so many numbers are encoded by one compiled loop: numpy takes more calls, but less a value."""
+
 ByteArray = npt.NDArray[np.uint8]
 Int64Array = npt.NDArray[np.int64]
 
@@ -216,6 +219,22 @@ def encode_keys(columns: Sequence[pa.Array], types: Sequence[Type], length: int 
     return encode_sort_keys(columns, types, none, none, length)
 
 
+def joined_keys(prefix: Keys, ids: Int64Array, columns: Sequence[pa.Array], types: Sequence[Type]) -> Keys:
+    """The keys of rows of which row i has key `ids[i]` of `prefix`, then the values of `columns`."""
+    rows, more = len(ids), encode_keys(columns, types, len(ids))
+    if prefix.width and more.width:
+        width, offsets = prefix.width + more.width, _NO_OFFSETS
+        size = rows * width
+    else:
+        width, offsets = 0, np.empty(rows + 1, np.int64)
+        size = kernels_keys.joined_sizes(prefix.offsets, prefix.width, ids, more.offsets, more.width, offsets)
+    data = np.empty(size, np.uint8)
+    kernels_keys.join_keys(
+        prefix.data, prefix.offsets, prefix.width, ids, more.data, more.offsets, more.width, data
+    )
+    return Keys(rows, width, data, offsets)
+
+
 def _few_keys(encoded: list[bytes], width: int) -> Keys:
     data = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
     if width:
@@ -316,6 +335,9 @@ def _put_bool(column: pa.Array, out: ByteArray) -> None:
 
 def _put_int(column: pa.Array, out: ByteArray) -> None:
     values = _values(column).astype(np.int64, copy=False).view(np.uint64)
+    if len(values) <= COMPILED_ROWS:
+        kernels_keys.put_integers(values, out)
+        return
     out[:] = _big_endian(values ^ _SIGN64)
 
 
@@ -330,6 +352,9 @@ def _put_float(column: pa.Array, out: ByteArray) -> None:
         with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
             values = values.astype(np.float64)
     bits = values.view(np.uint64)
+    if len(bits) <= COMPILED_ROWS:
+        kernels_keys.put_floats(bits, out)
+        return
     magnitude = bits & _MAGNITUDE
     bits = np.where(magnitude == 0, _ZERO, np.where(magnitude > _INFINITY, _NAN, bits))
     negative = bits >> np.uint64(63) == 1

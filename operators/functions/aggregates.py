@@ -18,9 +18,12 @@ was there before (I5). With `types` the argument types of the call::
 
     least = function.write(args, weights, ids, positions, start, columns, types)   # or in place
 
+    done = function.show(columns, start, stop, result)                # and its result
+
 `old` of `advance` is of the first groups; the others were not there. `write` finds the state of group g in
-row `positions[g]` of `columns`, which have room (−1: it was not there), and leaves it in row `start + g`;
-it returns the least first accumulator. All accumulators are then of fixed width. `args` are Arrow arrays of
+row `positions[g]` of `columns` (−1: it was not there), makes room for row `start + g` and leaves it there; it
+returns the least first accumulator, or None if `advance` must do it. `show` is for states none of which is
+empty; False: `finish` must do it. `args` are Arrow arrays of
 n rows (none for count(*)), `weights` int64[n] (any sign, any size), `ids` int64[n] the group of each row in
 0 … groups−1. `partial` returns one array of `groups` rows an accumulator, zero where a group has no rows:
 with no rows at all and groups=1 it gives the state, and `finish` the value, of the empty input. NULL
@@ -43,7 +46,10 @@ have::
 
     state, lost = function.improve(args, weights, ids, groups, old, types)
 
-for a delta in which no value both comes and goes: the groups `lost` have to be computed from their values.
+    lost = function.renew(args, weights, ids, positions, start, column)   # or in place, as `write`
+
+for a delta in which no value both comes and goes: the groups `lost`, which have NULL, have to be computed
+from their values.
 """
 
 from __future__ import annotations
@@ -55,7 +61,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage.columns import GrowingFixed
+from ...storage.columns import GrowingColumn, GrowingFixed
 from ...storage.types import Type
 from .registry import TypeRule
 
@@ -67,7 +73,9 @@ Accumulators = Callable[[Types], Types]
 Partial = Callable[[Sequence[pa.Array], Int64, Int64, int, Types], State]
 Merge = Callable[[Sequence[pa.Array], Sequence[pa.Array], Types], State]
 Advance = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], State]
-Write = Callable[[Sequence[pa.Array], Int64, Int64, Int64, int, Sequence[GrowingFixed], Types], int]
+Write = Callable[[Sequence[pa.Array], Int64, Int64, Int64, int, Sequence[GrowingColumn], Types], int | None]
+Show = Callable[[Sequence[GrowingColumn], int, int, GrowingFixed], bool]
+Renew = Callable[[Sequence[pa.Array], Int64, Int64, Int64, int, GrowingFixed], Int64]
 Improve = Callable[[Sequence[pa.Array], Int64, Int64, int, Sequence[pa.Array], Types], tuple[State, Int64]]
 Finish = Callable[[Sequence[pa.Array], Types], pa.Array]
 Whole = Callable[[Sequence[pa.Array], Int64, Int64, Types], pa.Array]
@@ -103,7 +111,9 @@ class AggregateFunction:
     """`finish` fails on no state that there can be."""
     advance: Advance | None = field(default=None, compare=False, repr=False)
     write: Write | None = field(default=None, compare=False, repr=False)
+    show: Show | None = field(default=None, compare=False, repr=False)
     improve: Improve | None = field(default=None, compare=False, repr=False)
+    renew: Renew | None = field(default=None, compare=False, repr=False)
     shows: int | None = field(default=None, compare=False)
     """The accumulator that is the result of groups whose first accumulator is above 0; others have NULL."""
     doc: str = field(default="", compare=False)

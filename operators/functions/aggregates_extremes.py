@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ...storage import kernels_extremes
+from ...storage import kernels_extremes, kernels_group_extremes
 from ...storage import types as t
 from ...storage.arrow_compute import pc
+from ...storage.arrowview import fixed_values
+from ...storage.columns import GrowingFixed
 from ...storage.types import Type
 from . import exact_sums
 from .aggregates import AggregateFunction, Int64, State, Types, register
@@ -26,6 +28,7 @@ from .ordering import interval_order, sign, value_key
 from .vector import from_numpy, masked, values
 
 Positions = npt.NDArray[np.int64]
+_NO_BYTES = np.empty(0, np.uint8)
 _INSTANTS = (pa.date32(), pa.time64("us"), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
@@ -172,6 +175,31 @@ def _improve(last: bool) -> Callable[..., tuple[State, Int64]]:
     return improve
 
 
+def _renew(last: bool) -> Callable[..., Int64]:
+    def renew(
+        args: Sequence[pa.Array],
+        weights: Int64,
+        ids: Int64,
+        positions: Int64,
+        start: int,
+        column: GrowingFixed,
+    ) -> Int64:
+        array, weights, ids = present(args[0], weights, ids)
+        groups = len(positions)
+        column.open(start, start + groups)
+        has, lost = np.empty(groups, np.uint8), np.empty(groups, np.int64)
+        valid = _NO_BYTES if column.valid is None else column.valid
+        found = column.values
+        count = kernels_group_extremes.write_extremes(
+            fixed_values(array, found.dtype), weights, ids, positions, start, last, found, valid, has, lost
+        )
+        if not has.all():
+            column.note_nulls(start, has.view(np.bool_))
+        return lost[:count]
+
+    return renew
+
+
 def _whole_numbers(type_: Type) -> bool:
     """Whether SQL orders the values as integers."""
     if type_.name == "anyarray":
@@ -216,6 +244,7 @@ for _type in EXTREME_TYPES:
                 _name, (_type,), _same, "ordered", lambda types: (types[0].bare(),), _partial(_last),
                 _merge(_last), _first, _whole(_last), monotone=True, result_at=0, total=True,
                 improve=_improve(_last) if _whole_numbers(_type) else None,
+                renew=_renew(_last) if _type.name != "anyarray" and _fixed(_type.arrow) else None,
                 doc=f"The {'greatest' if _last else 'least'} of the values that are not NULL.",
             )
         )  # fmt: skip

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ...storage import intervals, kernels_sums
 from ...storage import types as t
 from ...storage.arrowview import fixed_values, from_fixed, one_integer
-from ...storage.columns import GrowingFixed
+from ...storage.columns import GrowingColumn, GrowingFixed, GrowingText
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
 from . import exact_floats, exact_sums
@@ -41,6 +41,13 @@ def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
         return array, weights, ids
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     return array.drop_null(), weights[valid], ids[valid]
+
+
+def opened(column: GrowingColumn, start: int, count: int) -> npt.NDArray[Any]:
+    """The values of a column with room for `count` rows from `start` on."""
+    assert isinstance(column, GrowingFixed)
+    column.open(start, start + count)
+    return column.values
 
 
 def add_counts(old: pa.Array, part: pa.Array) -> pa.Array:
@@ -89,12 +96,13 @@ def _write_counts(
     ids: Int64,
     positions: Int64,
     start: int,
-    columns: Sequence[GrowingFixed],
+    columns: Sequence[GrowingColumn],
     types: Types,
 ) -> int:
     if args:
         _, weights, ids = present(args[0], weights, ids)
-    return int(kernels_sums.write_counts(weights, ids, positions, start, columns[0].values))
+    counts = opened(columns[0], start, len(positions))
+    return int(kernels_sums.write_counts(weights, ids, positions, start, counts))
 
 
 for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
@@ -133,12 +141,13 @@ def _write_wide(
     ids: Int64,
     positions: Int64,
     start: int,
-    columns: Sequence[GrowingFixed],
+    columns: Sequence[GrowingColumn],
     types: Types,
 ) -> int:
     array, weights, ids = present(args[0], weights, ids)
     data = values(array).astype(np.int64, copy=False)
-    counts, words = columns[0].values, columns[1].values.view(np.int64)
+    counts = opened(columns[0], start, len(positions))
+    words = opened(columns[1], start, len(positions)).view(np.int64)
     return int(kernels_sums.write_sums(data, weights, ids, positions, start, counts, words))
 
 
@@ -371,6 +380,29 @@ def _advance_floats(
     return [from_fixed(INT64, counts), sums]
 
 
+def _write_floats(
+    args: Sequence[pa.Array],
+    weights: Int64,
+    ids: Int64,
+    positions: Int64,
+    start: int,
+    columns: Sequence[GrowingColumn],
+    types: Types,
+) -> int | None:
+    array, weights, ids = present(args[0], weights, ids)
+    data = values(array).astype(np.float64, copy=False)
+    counts = opened(columns[0], start, len(positions))
+    return exact_floats.write_floats(columns[1], counts, data, weights, ids, positions, start)
+
+
+def _show_average(columns: Sequence[GrowingColumn], start: int, stop: int, result: GrowingFixed) -> bool:
+    counts, sums = columns
+    assert isinstance(counts, GrowingFixed) and isinstance(sums, GrowingText)
+    found = opened(result, start, stop - start)[start:stop]
+    bounds = sums.offsets[start : stop + 1]
+    return exact_floats.divide_into(bounds, sums.data, counts.values[start:stop], found)
+
+
 def merge_floats(old: Sequence[pa.Array], part: Sequence[pa.Array], types: Types) -> State:
     return [add_counts(old[0], part[0]), exact_floats.merge(old[1], part[1])]
 
@@ -411,6 +443,7 @@ for _type in (t.FLOAT4, t.FLOAT8):
                 _name, (_type,), _type if _name == "sum" else t.FLOAT8, "linear",
                 lambda types: (t.INT8, t.BYTEA), partial_floats, merge_floats,
                 _finish_floats(_name == "avg"), total=_name == "avg", advance=_advance_floats,
+                write=_write_floats, show=_show_average if _name == "avg" else None,
                 doc="Exact sum or average, rounded once.",
             )
         )  # fmt: skip

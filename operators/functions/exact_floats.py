@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from ...storage import kernels_floats
 from ...storage.arrowview import byte_values, from_bytes
+from ...storage.columns import GrowingColumn, GrowingText
 from .exact_sums import pieces
 
 Int64 = npt.NDArray[np.int64]
@@ -35,6 +36,7 @@ TINY = 16
 DENSE_ELEMENTS_MAX = 1 << 23
 FEW = 4096
 """Rows and groups up to which rows are added to kept sums in one compiled pass, with 640 bytes a group."""
+_STORED_MAX = 4 * (kernels_floats.LIMBS + 1)
 _DIVISOR_MAX = (1 << 31) - 1
 _NO_OFFSETS, _NO_BYTES = np.zeros(1, np.int32), np.empty(0, np.uint8)
 _MASK = 0xFFFFFFFF
@@ -277,20 +279,51 @@ def _add_few(
     known = 0 if old is None else len(old)
     offsets, stored = (_NO_OFFSETS, _NO_BYTES) if old is None else byte_values(old)
     limbs = np.zeros((groups, kernels_floats.LIMBS), np.int64)
-    places, sums = np.empty(groups + 1, np.int32), np.empty(4 * (kernels_floats.LIMBS + 1) * groups, np.uint8)
+    places, sums = np.empty(groups + 1, np.int32), np.empty(_STORED_MAX * groups, np.uint8)
     size = kernels_floats.add_to_sums(
         offsets, stored, known, data, data.view(np.int64), weights, ids, limbs, places, sums
     )
     return None if size < 0 else from_bytes(pa.binary(), places, sums[:size])
 
 
+def write_floats(
+    sums: GrowingColumn,
+    counts: Int64,
+    data: npt.NDArray[np.float64],
+    weights: Int64,
+    ids: Int64,
+    positions: Int64,
+    start: int,
+) -> int | None:
+    """`AggregateFunction.write` of accumulators, and of `counts`, which have room; None if it is too much."""
+    groups = len(positions)
+    assert isinstance(sums, GrowingText)
+    if len(data) > FEW or groups > FEW or not sums.open(start, start + groups, _STORED_MAX * groups):
+        return None
+    limbs = np.zeros((groups, kernels_floats.LIMBS), np.int64)
+    data = np.ascontiguousarray(data)
+    least = kernels_floats.write_float_sums(
+        data, data.view(np.int64), weights, ids, positions, start, limbs, counts, sums.offsets, sums.data
+    )
+    return None if least < 0 else int(least)
+
+
 def divided(array: pa.Array, divisors: Int64) -> npt.NDArray[np.float64] | None:
     """The accumulators divided by positive numbers; None if one is special, or a result too large."""
-    if divisors.max(initial=1) > _DIVISOR_MAX:
-        return None
-    offsets, stored = byte_values(array)
     found = np.empty(len(array), np.float64)
-    return found if kernels_floats.divide_sums(offsets, stored, divisors, found) else None
+    return found if divide_into(*byte_values(array), divisors, found) else None
+
+
+def divide_into(
+    offsets: npt.NDArray[np.int32],
+    stored: npt.NDArray[np.uint8],
+    divisors: Int64,
+    found: npt.NDArray[np.float64],
+) -> bool:
+    """`divided`, into an array of its own: whether it could."""
+    if divisors.max(initial=1) > _DIVISOR_MAX:
+        return False
+    return bool(kernels_floats.divide_sums(offsets, stored, divisors, found))
 
 
 def integers(array: pa.Array) -> list[int]:

@@ -406,6 +406,15 @@ def shown_groups(r: dict[str, Scan]) -> Node:
     return Materialize(node, node.key)
 
 
+def shown_doubles(r: dict[str, Scan]) -> Node:
+    """Averages and extremes of doubles, written where they lie."""
+    a = r["r"]
+    value = Cast(column(a, 0), t.FLOAT8)
+    calls = (call("avg", value), call("max", value), call("min", value, filter=positive(a, 0)), call("count"))
+    node = group(a, (2,), *calls)
+    return Materialize(node, node.key)
+
+
 def shown_in_another_order(r: dict[str, Scan]) -> Node:
     a = r["r"]
     node = group(a, (2, 3), call("max", column(a, 0)), call("count", column(a, 1)))
@@ -474,6 +483,7 @@ EXAMPLES: dict[str, Builder] = {
     "materialize keyed": lambda r: Materialize(r["k"], (0,)),
     "materialize bag": lambda r: Materialize(united(r)),
     "materialize groups": shown_groups,
+    "materialize groups of doubles": shown_doubles,
     "materialize groups in another order": shown_in_another_order,
     "materialize a total": shown_total,
 }

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.operators.functions import exact_floats as exact
+from millpond.storage.columns import GrowingFixed, GrowingText
 
 HARD = (
     0.0, -0.0, 5e-324, -5e-324, 1e-320, 2.2250738585072014e-308, 2.225073858507201e-308, 1.0, 0.1, -1.5, 3e17,
@@ -92,3 +93,39 @@ def test_what_is_not_for_the_compiled_loops_is_told() -> None:
     assert exact.divided(one, np.array([1 << 31])) is None
     heavy = exact.add_floats(one, np.array([1.0]), np.array([1 << 40]), np.array([0]), 1)
     assert heavy.to_pylist() == [exact.pack_integer(exact.to_integer(1.0) * ((1 << 40) + 1))]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_are_written_where_they_lie(seed: int) -> None:
+    """`write_float_sums` leaves in the new rows what `add_to_sums` gives of the old ones."""
+    random = Random(seed)
+    counts, sums = GrowingFixed(pa.int64(), np.dtype(np.int64)), GrowingText(pa.binary())
+    state = list[tuple[int, int]]()
+    for _ in range(5):
+        start, groups = len(state), random.randint(1, 9)
+        known = random.sample(range(start), min(start, random.randrange(groups + 1)))
+        positions = np.array(known + [-1] * (groups - len(known)), np.int64)
+        rows = [
+            (draw(random, seed % 2 == 1), random.choice([1, 1, 2, 3]), random.randrange(groups))
+            for _ in range(12)
+        ]
+        data, weights, ids = (
+            np.array([row[k] for row in rows], kind)
+            for k, kind in enumerate((np.float64, np.int64, np.int64))
+        )
+        counts.open(start, start + groups)
+        least = exact.write_floats(sums, counts.values, data, weights, ids, positions, start)
+        old = [state[p] if p >= 0 else (0, 0) for p in positions]
+        totals = added([total for _, total in old], rows)
+        numbers = [count + sum(w for _, w, g in rows if g == k) for k, (count, _) in enumerate(old)]
+        state += zip(numbers, totals, strict=True)
+        assert least == min(numbers)
+        assert counts.array(0, len(state)).to_pylist() == [count for count, _ in state]
+        assert sums.array(0, len(state)).to_pylist() == [exact.pack_integer(total) for _, total in state]
+
+
+def test_weights_too_large_for_limbs_are_left_to_arrays() -> None:
+    counts, sums = GrowingFixed(pa.int64(), np.dtype(np.int64)), GrowingText(pa.binary())
+    counts.open(0, 1)
+    heavy = np.array([1 << 40]), np.zeros(1, np.int64), np.array([-1])
+    assert exact.write_floats(sums, counts.values, np.array([1.5]), *heavy, 0) is None
