@@ -186,6 +186,16 @@ class Rows:
     def nbytes(self) -> int:
         return sum(column.nbytes for column in self.columns)
 
+    def slice(self, start: int, count: int) -> Rows:
+        """At most `count` rows from number `start` on, sharing the memory."""
+        columns = [column.slice(start, count) for column in self.columns]
+        return Rows(columns, self.weights[start : start + count])
+
+    def take(self, positions: Int64Array) -> Rows:
+        """Some of the rows, in this order."""
+        places = pa.array(positions)
+        return Rows([column.take(places) for column in self.columns], self.weights[positions])
+
 
 def decode_rows(payload: Payload, spec: StoredSpec) -> Rows:
     """The content of a ROWS frame; the arrays lie in `payload`."""

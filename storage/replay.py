@@ -179,7 +179,4 @@ def _concat_rows(parts: Sequence[Rows], spec: StoredSpec) -> Rows:
 
 
 def _take_rows(rows: Rows, positions: np.ndarray) -> Rows:
-    if len(positions) == len(rows):
-        return rows
-    indices = pa.array(positions)
-    return Rows([column.take(indices) for column in rows.columns], rows.weights[positions])
+    return rows if len(positions) == len(rows) else rows.take(positions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
@@ -46,6 +47,12 @@ _FIGURES = {
     "indexes": "rocksdb.estimate-table-readers-mem",
 }
 
+_STALL = "Write stall"
+"""What RocksDB says of a write that came while it is behind with its buffers and files."""
+
+STALL_S = 0.002
+"""So long such a write waits before it is tried again."""
+
 _NO_KEY = "key not found"
 """What rocksdict says of a key that a snapshot does not have: a bare Exception, as for all else."""
 
@@ -79,6 +86,8 @@ class RocksStore:
         self._unlogged = WriteOptions()
         # The stub calls the property a method.
         self._unlogged.disable_wal = True  # pyright: ignore[reportAttributeAccessIssue]
+        # rocksdict 0.3.29 writes under the interpreter's lock: nobody may wait for the disk in there.
+        self._unlogged.no_slowdown = True  # pyright: ignore[reportAttributeAccessIssue]
 
     def get(self, key: bytes) -> bytes | None:
         return self._db.get(key)
@@ -107,18 +116,14 @@ class RocksStore:
         return snapshot
 
     def write(self, batch: StoreBatch) -> None:
-        writes = WriteBatch(raw_mode=True)
-        for low, high in batch.ranges:
-            writes.delete_range(low, high)
-        delete, put = writes.delete, writes.put
-        for key in batch.deletes:
-            delete(key)
-        for key, value in zip(batch.keys, batch.values, strict=True):
-            put(key, value)
-        try:
-            self._db.write(writes, self._unlogged)
-        except Exception as error:
-            raise OSError(f"RocksDB: {error}") from error
+        while True:
+            try:
+                self._db.write(_writes(batch), self._unlogged)
+                return
+            except Exception as error:
+                if _STALL not in str(error):
+                    raise OSError(f"RocksDB: {error}") from error
+            time.sleep(STALL_S)
 
     def flush(self) -> None:
         try:
@@ -221,6 +226,19 @@ class RocksSnapshot:
         if self._cursor is None:
             raise IoError(_CLOSED)
         return self._cursor
+
+
+def _writes(batch: StoreBatch) -> WriteBatch:
+    """As RocksDB has it: used up by one attempt to write it."""
+    writes = WriteBatch(raw_mode=True)
+    for low, high in batch.ranges:
+        writes.delete_range(low, high)
+    delete, put = writes.delete, writes.put
+    for key in batch.deletes:
+        delete(key)
+    for key, value in zip(batch.keys, batch.values, strict=True):
+        put(key, value)
+    return writes
 
 
 def _value(snapshot: Snapshot, key: bytes) -> bytes | None:

@@ -76,11 +76,10 @@ class StoredCode:
         self._weighed = spec.weighed
         self._code = RowCode([*spec.arrow, pa.int64()] if spec.weighed else spec.arrow)
 
-    def encode(self, rows: Rows, start: int, count: int) -> list[bytes]:
-        """The values of `count` rows from `start` on."""
-        columns = [column.slice(start, count) for column in rows.columns]
-        weights = [pa.array(rows.weights[start : start + count])] if self._weighed else []
-        return self._code.encode([*columns, *weights], count).to_list()
+    def encode(self, rows: Rows) -> list[bytes]:
+        """The values of the rows."""
+        weights = [pa.array(rows.weights)] if self._weighed else []
+        return self._code.encode([*rows.columns, *weights], len(rows)).to_list()
 
     def decode(self, values: Sequence[bytes]) -> Rows:
         columns = self._code.decode(RowBytes.of(values))
