@@ -15,10 +15,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba import types
+from numba.core.registry import cpu_target
 
 _lock = threading.RLock()
 _waiting: dict[str, list[_Loop]] = {}
 """By module its loops that are not loaded, in the order they were defined."""
+
+
+def _know_conversions() -> None:
+    """Tells numba that arrays that may be written will do where they are only read.
+
+    It would find out at the first call of a loop with such arguments. If two threads make that call at once,
+    one is told that the loop has no such form: numba looks again only if it was the one that found out.
+    """
+    context: Any = cpu_target.typing_context
+    for kind in (*types.integer_domain, *types.real_domain, types.boolean):
+        read_only = types.Array(kind, 1, "C", readonly=True)
+        context.install_possible_conversions((types.Array(kind, 1, "C"),), (read_only,))
+
+
+_know_conversions()
 
 
 def njit(signatures: Any, **options: Any) -> Callable[[Any], Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from numba import types
+from numba.core.registry import cpu_target
 
 from millpond.storage import kernels_lazy
 
@@ -49,3 +51,11 @@ def test_all_that_is_left_is_loaded() -> None:
     once, twice = _loops()
     assert kernels_lazy.load_all() >= 2
     assert once.signatures and twice.signatures and kernels_lazy.load_all() == 0
+
+
+def test_numba_knows_from_the_start_that_written_arrays_can_be_read() -> None:
+    context: Any = cpu_target.typing_context
+    known = context.tm.check_compatible
+    for kind in (types.uint8, types.int16, types.int64, types.uint64, types.float32, types.float64):
+        read_only = types.Array(kind, 1, "C", readonly=True)
+        assert known(types.Array(kind, 1, "C"), read_only) is not None
