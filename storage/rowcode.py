@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from .kernels_pieces import copy_pieces
+
 ROW_FORMAT = 1
 """Version of this layout, stamped in the store."""
 
@@ -38,7 +40,9 @@ class _Pieces:
         total = int(self.lengths.sum())
         if np.array_equal(self.starts[1:], self.starts[:-1] + self.lengths[:-1]):
             return self.data[first : first + total]
-        return self.data[_spread(self.starts, self.lengths)]
+        out = np.empty(total, np.uint8)
+        copy_pieces(self.data, self.starts, self.lengths, out, np.cumsum(self.lengths) - self.lengths)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +95,16 @@ class RowCode:
         return _assemble(front, pieces)
 
     def decode(self, rows: Rows) -> list[pa.Array]:
-        """The columns of encoded rows."""
-        starts = rows.offsets[:-1]
+        """The columns of encoded rows. Raises ValueError for bytes that are none."""
+        starts, sizes = rows.offsets[:-1], np.diff(rows.offsets)
         length = len(starts)
+        if rows.offsets[-1] != len(rows.data) or (sizes < self._front).any():
+            raise ValueError("a row is cut off")
         front = _front_bytes(rows, self._front)
         nulls = np.unpackbits(front[:, : self._null_bytes], axis=1, bitorder="little").view(np.bool_)
         lengths = np.ascontiguousarray(front[:, self._fixed_end :]).view("<u4").astype(np.int64)
+        if (sizes != self._front + lengths.sum(axis=1)).any():
+            raise ValueError("a row's values are not as long as it says")
         tails = starts + self._front
         columns: list[pa.Array] = []
         at, piece = self._null_bytes, 0
@@ -131,13 +139,6 @@ def _piece_count(type_: pa.DataType) -> int:
     return int(pa.types.is_string(type_) or pa.types.is_binary(type_))
 
 
-def _spread(starts: Int64Array, lengths: Int64Array) -> Int64Array:
-    """starts[0], starts[0]+1, … for lengths[0] bytes, then the same for starts[1] and so on."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-
-
 def _assemble(front: ByteArray, pieces: Sequence[_Pieces]) -> Rows:
     length, width = front.shape
     sizes = np.full(length, width, np.int64)
@@ -149,10 +150,10 @@ def _assemble(front: ByteArray, pieces: Sequence[_Pieces]) -> Rows:
         return Rows(front.reshape(-1), offsets)
     out = np.empty(int(offsets[-1]), np.uint8)
     at = offsets[:-1]
-    out[at[:, None] + np.arange(width)] = front
+    copy_pieces(front.reshape(-1), np.arange(length) * width, np.full(length, width), out, at)
     at = at + width
     for piece in pieces:
-        out[_spread(at, piece.lengths)] = piece.gather()
+        copy_pieces(piece.data, piece.starts, piece.lengths, out, at)
         at = at + piece.lengths
     return Rows(out, offsets)
 
@@ -161,7 +162,10 @@ def _front_bytes(rows: Rows, width: int) -> ByteArray:
     starts = rows.offsets[:-1]
     if len(rows.data) == width * len(starts):
         return rows.data.reshape(len(starts), width)
-    return rows.data[starts[:, None] + np.arange(width)]
+    out = np.empty((len(starts), width), np.uint8)
+    places = np.arange(len(starts)) * width
+    copy_pieces(rows.data, starts, np.full(len(starts), width), out.reshape(-1), places)
+    return out
 
 
 def _null_mask(column: pa.Array) -> npt.NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from millpond.storage.kernels_pieces import copy_pieces
 from millpond.storage.rowcode import RowCode, Rows
 
 SAMPLES = {
@@ -65,3 +66,43 @@ def test_equal_rows_have_equal_bytes_whatever_lies_under_a_null() -> None:
 def test_rows_without_columns_have_a_length() -> None:
     rows = RowCode([]).encode([], 3)
     assert rows.to_list() == [b"", b"", b""]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pieces_are_copied(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = rng.integers(0, 256, 5000).astype(np.uint8)
+    lengths = rng.integers(0, [1, 4, 40, 600][seed % 4], 50)
+    starts = rng.integers(0, 5000 - lengths)
+    places = np.cumsum(lengths) - lengths + np.arange(50)
+    out = np.full(int(lengths.sum()) + 50, 7, np.uint8)
+    copy_pieces(data, starts, lengths, out, places)
+    wanted = np.full_like(out, 7)
+    for start, length, place in zip(starts, lengths, places, strict=True):
+        wanted[place : place + length] = data[start : start + length]
+    assert (out == wanted).all()
+
+
+@pytest.mark.parametrize("name", ["int8", "text", "text[][]"])
+def test_bytes_that_are_no_rows_are_refused(name: str) -> None:
+    """Whatever the damage: nothing outside of the bytes given is read."""
+    column = SAMPLES[name]
+    code = RowCode([column.type])
+    rows = code.encode([column], len(column)).to_list()
+    rng = np.random.default_rng(5)
+    refused = 0
+    for _ in range(500):
+        damaged = list(rows)
+        which = int(rng.integers(len(rows)))
+        row = bytearray(damaged[which])
+        if rng.random() < 0.3:
+            del row[int(rng.integers(len(row))) :]
+        else:
+            row[int(rng.integers(len(row)))] ^= 1 << int(rng.integers(8))
+        damaged[which] = bytes(row)
+        try:
+            [back] = code.decode(Rows.of(damaged))
+            assert len(back) == len(column)
+        except ValueError:
+            refused += 1
+    assert refused > 50
