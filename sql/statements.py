@@ -15,14 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .statements_base import (
-    Ast,
-    ColumnName,
-    ObjectName,
-    SqlExpression,
-    Statement,
-)
-from .statements_ddl import (
+from .statements_alter import (
     AddColumn,
     AddConstraint,
     Alter,
@@ -31,6 +24,26 @@ from .statements_ddl import (
     AlterColumnNotNull,
     AlterColumnType,
     ApplyReplacement,
+    DropColumn,
+    DropConstraint,
+    OwnerTo,
+    RenameColumn,
+    RenameConstraint,
+    RenameTo,
+    ResetOptions,
+    ResetSource,
+    SetOptions,
+    SetSchema,
+    SwapWith,
+)
+from .statements_base import (
+    Ast,
+    ColumnName,
+    ObjectName,
+    SqlExpression,
+    Statement,
+)
+from .statements_ddl import (
     CheckConstraint,
     ColumnDefinition,
     Comment,
@@ -48,27 +61,49 @@ from .statements_ddl import (
     CreateTableAs,
     CreateView,
     Drop,
-    DropColumn,
-    DropConstraint,
     ForeignKey,
     Format,
     Include,
     IndexColumn,
     KeyConstraint,
     Like,
-    OwnerTo,
     RelationBody,
-    RenameColumn,
-    RenameConstraint,
-    RenameTo,
-    ResetOptions,
-    ResetSource,
-    SetOptions,
-    SetSchema,
-    SwapWith,
     Watermark,
 )
-from .typename import TypeName
+from .statements_query import (
+    Assignment,
+    Copy,
+    Delete,
+    Insert,
+    LiteralColumn,
+    OnConflict,
+    Select,
+    Truncate,
+    Update,
+)
+from .statements_session import (
+    Begin,
+    CloseCursor,
+    Commit,
+    Deallocate,
+    DeclareCursor,
+    Discard,
+    Execute,
+    Explain,
+    Fetch,
+    Listen,
+    Move,
+    Notify,
+    Prepare,
+    Release,
+    Reset,
+    Rollback,
+    Savepoint,
+    SetTransaction,
+    SetVariable,
+    ShowVariable,
+    Unlisten,
+)
 
 __all__ = [
     "AddColumn", "AddConstraint", "Alter", "AlterAction", "AlterColumnDefault", "AlterColumnNotNull",
@@ -86,294 +121,6 @@ __all__ = [
     "Statement", "Subscribe", "SwapWith", "Truncate", "Unlisten", "Unsupported", "Update", "Wait",
     "Watermark",
 ]  # fmt: skip
-
-
-# Queries and writes.
-@dataclass(frozen=True, slots=True)
-class Select(Statement):
-    """SELECT, VALUES, TABLE, WITH and set operations: anything that `ast` (exp.Query) says."""
-
-    ast: Ast
-    as_of: Ast | None = None
-    """Materialize's `AS OF t` behind the query."""
-    emit_changes: bool = False
-    """ksqlDB's trailing EMIT CHANGES: the query is to be subscribed to."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiteralColumn:
-    """One column of a VALUES list that holds literals only.
-
-    `kind` is what the literals are: "unknown" (quoted strings), "integer", "number" (with a point or
-    an exponent), "boolean" ("t"/"f"), or "null" when every one is NULL. Numbers keep their sign.
-    """
-
-    kind: str
-    values: list[str | None]
-    positions: list[int] = field(compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class OnConflict:
-    """`ON CONFLICT [(columns)] DO NOTHING | DO UPDATE SET … [WHERE …]`; `assignments` None: nothing."""
-
-    columns: tuple[ColumnName, ...] = ()
-    constraint: str = ""
-    assignments: tuple[Assignment, ...] | None = None
-    where: Ast | None = None
-    position: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """`columns = value` of SET. More than one column: `value` is a Tuple, or a Subquery.
-
-    DEFAULT is `exp.Var(this="DEFAULT")`.
-    """
-
-    columns: tuple[ColumnName, ...]
-    value: Ast
-
-
-@dataclass(frozen=True, slots=True)
-class Insert(Statement):
-    """INSERT. Its rows come from one of `literals` (a VALUES list of plain literals, column by
-    column: the fast way), `source` (any query), or neither (DEFAULT VALUES)."""
-
-    table: ObjectName
-    alias: str = ""
-    columns: tuple[ColumnName, ...] | None = None
-    source: Ast | None = None
-    literals: tuple[LiteralColumn, ...] | None = None
-    on_conflict: OnConflict | None = None
-    returning: tuple[Ast, ...] = ()
-    with_: Ast | None = None
-    overriding: str = ""
-    """"system" or "user", from OVERRIDING … VALUE."""
-
-    def query(self) -> Ast | None:
-        """`source`, or the literals as `exp.Values`; None for DEFAULT VALUES."""
-        if self.literals is None:
-            return self.source
-        from .literals import values_of
-
-        return values_of(self.literals)
-
-
-@dataclass(frozen=True, slots=True)
-class Update(Statement):
-    """UPDATE. `from_` is an `exp.Select` that has only FROM and joins, or None."""
-
-    table: ObjectName
-    alias: str
-    assignments: tuple[Assignment, ...]
-    from_: Ast | None = None
-    where: Ast | None = None
-    returning: tuple[Ast, ...] = ()
-    with_: Ast | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete(Statement):
-    """DELETE. `using` as `Update.from_`."""
-
-    table: ObjectName
-    alias: str = ""
-    using: Ast | None = None
-    where: Ast | None = None
-    returning: tuple[Ast, ...] = ()
-    with_: Ast | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Truncate(Statement):
-    names: tuple[ObjectName, ...]
-    restart_identity: bool = False
-    cascade: bool = False
-
-
-# Transactions.
-@dataclass(frozen=True, slots=True)
-class Begin(Statement):
-    """`isolation` as PostgreSQL shows it ("read committed"), None where nothing was said."""
-
-    read_only: bool | None = None
-    isolation: str | None = None
-    deferrable: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Commit(Statement):
-    chain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rollback(Statement):
-    """ROLLBACK, or with `to` ROLLBACK TO SAVEPOINT."""
-
-    to: str | None = None
-    chain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Savepoint(Statement):
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Release(Statement):
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetTransaction(Statement):
-    """SET TRANSACTION …, or with `session` SET SESSION CHARACTERISTICS AS TRANSACTION …"""
-
-    read_only: bool | None = None
-    isolation: str | None = None
-    deferrable: bool | None = None
-    session: bool = False
-
-
-# Session.
-@dataclass(frozen=True, slots=True)
-class SetVariable(Statement):
-    """`name` in lower case; `value` None for TO DEFAULT. A list is joined by ", " as SHOW shows it;
-    SET TIME ZONE is `timezone`, SET NAMES `client_encoding`, SET SCHEMA `search_path`."""
-
-    name: str
-    value: str | None
-    local: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShowVariable(Statement):
-    """`name` is "all" for SHOW ALL; SHOW TRANSACTION ISOLATION LEVEL is `transaction_isolation`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reset(Statement):
-    """`name` is "all" for RESET ALL."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Discard(Statement):
-    """`what` is "all", "plans", "sequences" or "temp"."""
-
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explain(Statement):
-    """`options`: analyze, verbose, format, … → text ("true", "json"). `statement` is what is explained,
-    or `name`, an existing view; its positions count from the start of this statement's text."""
-
-    options: Mapping[str, str]
-    statement: Statement | None
-    name: ObjectName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare(Statement):
-    name: str
-    types: tuple[TypeName, ...]
-    statement: Statement
-
-
-@dataclass(frozen=True, slots=True)
-class Execute(Statement):
-    name: str
-    arguments: tuple[Ast, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Deallocate(Statement):
-    """`name` None: ALL."""
-
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class DeclareCursor(Statement):
-    """DECLARE … CURSOR FOR `statement` (a Select or a Subscribe), or RisingWave's SUBSCRIPTION CURSOR
-    FOR `subscription` with `since` ("", "now()", "begin()", milliseconds, "full")."""
-
-    name: str
-    statement: Statement | None
-    scroll: bool | None = None
-    hold: bool = False
-    binary: bool = False
-    subscription: ObjectName | None = None
-    since: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch(Statement):
-    """`direction` is "forward", "backward", "absolute" or "relative"; `count` None is ALL.
-
-    NEXT is forward 1, PRIOR backward 1, FIRST absolute 1, LAST absolute −1. `timeout` as written.
-    """
-
-    name: str
-    direction: str = "forward"
-    count: int | None = 1
-    timeout: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Move(Statement):
-    name: str
-    direction: str = "forward"
-    count: int | None = 1
-
-
-@dataclass(frozen=True, slots=True)
-class CloseCursor(Statement):
-    """`name` None: ALL."""
-
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Listen(Statement):
-    channel: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unlisten(Statement):
-    """`channel` None: `*`."""
-
-    channel: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Notify(Statement):
-    channel: str
-    payload: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Copy(Statement):
-    """COPY. One of `table` and `query`. `file` is the path, "" for STDIN and STDOUT.
-
-    `options` hold what was said, in lower-case names: format, delimiter, null, header ("true",
-    "false", "match"), quote, escape, encoding, freeze; the force_… lists apart.
-    """
-
-    table: ObjectName | None
-    columns: tuple[ColumnName, ...]
-    query: Statement | None
-    to: bool
-    file: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
-    force_quote: tuple[str, ...] | bool = ()
-    force_null: tuple[str, ...] | bool = ()
-    force_not_null: tuple[str, ...] | bool = ()
-    where: Ast | None = None
 
 
 # Streaming and inspection.
