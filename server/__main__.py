@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..storage.errors import StartupError
 from .config import add_options, load_config
+from .gentle import Gentle
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,9 +88,13 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _standby(options: argparse.Namespace) -> int:
+    config = load_config(options)
+    gentle = Gentle(config.start_nice)
+    # Before the program is loaded, which is a good part of a start.
+    gentle.begin()
     from .serve import serve
 
-    return serve(load_config(options), standby=True)
+    return serve(config, standby=True, caught_up=gentle.end)
 
 
 def _drill(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
@@ -32,9 +33,10 @@ YOUNG_OBJECTS_MAX = 10_000
 """Objects made and not yet freed at which the collector looks at the newest."""
 
 
-def serve(config: Config, standby: bool = False) -> int:
+def serve(config: Config, standby: bool = False, caught_up: Callable[[], None] = lambda: None) -> int:
     """Runs a server, as the primary or as a standby, until it is told to stop; the exit status.
 
+    `caught_up` is called once it has all that the log has, before it serves.
     A primary that handed over or was replaced comes back as a standby, in a fresh process image.
     """
     set_up(config.log_level, config.log_format)
@@ -44,7 +46,7 @@ def serve(config: Config, standby: bool = False) -> int:
         if metrics is not None:
             metrics.start()
             ending.metrics_port = metrics.http.port
-        _run_database(config, standby, ending, metrics)
+        _run_database(config, standby, ending, metrics, caught_up)
     except StartupError as error:
         print(f"millpond: {error}", file=sys.stderr)
         return 1
@@ -62,10 +64,13 @@ def serve(config: Config, standby: bool = False) -> int:
     return 0
 
 
-def _run_database(config: Config, standby: bool, ending: Ending, metrics: Metrics | None) -> None:
+def _run_database(
+    config: Config, standby: bool, ending: Ending, metrics: Metrics | None, caught_up: Callable[[], None]
+) -> None:
     """Opens the database, serves it until it is to end, and closes it. Raises StartupError."""
     started = time.monotonic()
     database = Database(config, standby=standby)
+    caught_up()
     role, epoch = "standby" if standby else "primary", database.engine.published.epoch
     seconds = round(time.monotonic() - started, 3)
     log.info(
