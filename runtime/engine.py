@@ -173,6 +173,8 @@ class Engine:
             started = time.monotonic()
             self._run_works(works)
             self._gathering.answered(len(works))
+            if works:
+                self.jobs.note_work()
             self._between_epochs(bool(works))
             rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)
             if rest > 0:
@@ -186,8 +188,9 @@ class Engine:
                 rest = self._warmer.rest()
                 if rest <= 0:
                     break
-                polled = SOURCE_POLL_S if self._sources or self.jobs or self._outboxes else None
-                self._condition.wait(min(rest, polled or rest) if rest < FOREVER_S else polled)
+                if self._sources or self.jobs or self._outboxes:
+                    rest = min(rest, self.jobs.rest or SOURCE_POLL_S)
+                self._condition.wait(rest if rest < FOREVER_S else None)
             if self._stopping:
                 return None
             return self._outboxes.admit(self._take([]))

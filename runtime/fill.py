@@ -38,13 +38,9 @@ from .fill_sources import NothingInput, SourceInput
 from .source import Connectors
 from .state import FILLS, State
 
-CHUNK_S = 0.0007
-"""Processor time for which a chunk should keep the engine from clients that write; its commit takes about as
-long again."""
-CHUNK_IDLE_S = 0.01
-"""The same while nobody has written for a while."""
 CHUNK_ROWS_FIRST = 1_000
-CHUNK_ROWS_MIN = 500
+CHUNK_ROWS_MIN = 300
+"""With fewer, what a chunk costs beside its rows would be most of it."""
 CHUNK_ROWS_MAX = 1_000_000
 COMPUTED_WHOLE = (Window, Recurse)
 """Nodes that compute a touched partition anew: a chunk costs what all rows before it cost, so chunks double

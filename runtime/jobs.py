@@ -16,7 +16,6 @@ orderly stop, because the client is then told so.
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -27,8 +26,9 @@ from ..planner.define import Definition
 from ..sql.entries import MaterializedView
 from ..sql.statements import Drop, Statement
 from ..storage.errors import InternalError, QueryCanceled, SqlError
-from .fill import CHUNK_IDLE_S, CHUNK_S, Fill
+from .fill import Fill
 from .job import Job, JobFailure, check_ready, forget_job, listed, plan_of, reads, too_much, write_job
+from .pace import Pace, Switching
 from .published import FILLING
 from .state import Pending, State
 
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from .works import DefineWork
 
 log = logging.getLogger("millpond.jobs")
-
-PAUSE_S = 0.005
-"""While clients' works wait at each epoch's beginning, chunks are at least so far apart."""
-QUIET_S = 0.5
-"""So long after the last work chunks take their time."""
 
 
 class Jobs:
@@ -53,31 +48,40 @@ class Jobs:
         self._queue: deque[Job] = deque(state.left_jobs)
         self._new: list[Job] = []
         self._dropped: list[Job] = []
-        self._worked = self._fed = 0.0
-        """When works were last there, and when a chunk was fed."""
+        self._pace = Pace()
+        self._switching = Switching()
         for job in self._queue:
             self._hold(job)
+        self._switching.shorten(bool(self._queue))
 
     def __bool__(self) -> bool:
         return bool(self._queue)
 
     @property
     def ready(self) -> bool:
-        """Whether an epoch would bring the first job on, or end one."""
+        """Whether an epoch is to begin that brings the first job on, or ends one."""
         if not self._queue:
             return False
+        if any(job.wants_end for job in self._queue):
+            return True
         first = self._queue[0].fill
-        return first is None or not first.opened or first.ready or any(job.wants_end for job in self._queue)
+        return self._pace.rest() <= 0 and (first is None or not first.opened or first.ready)
+
+    @property
+    def rest(self) -> float:
+        """Seconds for which `ready` says no because clients may come; 0 if that is not the reason."""
+        return self._pace.rest() if self._queue else 0.0
 
     def due(self, works: int, solo: bool) -> bool:
         """Whether the epoch that begins with so many works is to feed a chunk."""
+        due = bool(self._queue) and not solo and self._pace.due(bool(works))
         if works:
             self.note_work()
-        return bool(self._queue) and not solo and (not works or time.monotonic() - self._fed >= PAUSE_S)
+        return due
 
     def note_work(self) -> None:
-        """Clients are writing: chunks give way to them."""
-        self._worked = time.monotonic()
+        """Clients are writing, or have just been answered: chunks give way to them."""
+        self._pace.worked()
 
     def list(self) -> list[Job]:
         """Running first, then those that wait for their turn."""
@@ -141,11 +145,9 @@ class Jobs:
                 self._feed(self._queue[0], epoch)
 
     def _feed(self, job: Job, epoch: Epoch) -> None:
-        now = time.monotonic()
-        seconds = CHUNK_IDLE_S if now - self._worked > QUIET_S else CHUNK_S
         fill = job.fill or self._begin(job, epoch)
-        fill.feed(epoch.context, seconds)
-        self._fed = time.monotonic()
+        fill.feed(epoch.context, self._pace.seconds)
+        self._pace.fed()
 
     def _begin(self, job: Job, epoch: Epoch) -> Fill:
         state = self._state
@@ -184,6 +186,7 @@ class Jobs:
             for job in dropped:
                 self.end(job, QueryCanceled("the materialized view was dropped while it was being filled"))
             self._queue += new
+            self._switching.shorten(bool(self._queue))
         else:
             for job in new:
                 self._release(job)
@@ -271,11 +274,13 @@ class Jobs:
                 job.fill.close()
             job.end(error)
         self._queue.clear()
+        self._switching.shorten(False)
 
     def _remove(self, job: Job) -> None:
         if job.fill is not None:
             job.fill.close()
         self._queue.remove(job)
+        self._switching.shorten(bool(self._queue))
         self._release(job)
 
     def _release(self, job: Job) -> None:

@@ -1,0 +1,72 @@
+"""When a view that is filled gets its next chunk, beside clients that come and go."""
+
+import sys
+
+from millpond.runtime.pace import (
+    CHUNK_IDLE_S,
+    CHUNK_S,
+    GIVE_WAY_S,
+    PAUSE_S,
+    QUIET_S,
+    SWITCH_S,
+    Pace,
+    Switching,
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_client_that_was_answered_has_time_to_come_back() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert pace.due(works=False) and pace.rest() == 0
+    pace.worked()
+    assert not pace.due(works=False) and 0 < pace.rest() <= GIVE_WAY_S
+    clock.now += GIVE_WAY_S / 2
+    assert not pace.due(works=False)
+    clock.now += GIVE_WAY_S
+    assert pace.due(works=False) and pace.rest() == 0
+
+
+def test_clients_that_leave_no_gap_carry_a_chunk_now_and_then() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    carried = alone = 0
+    for _ in range(1000):
+        clock.now += 0.001
+        alone += pace.due(works=False)
+        if pace.due(works=True):
+            carried += 1
+            pace.fed()
+        pace.worked()
+    assert alone == 1  # before the first of them
+    assert 0.9 * 1 / PAUSE_S <= carried <= 1 / PAUSE_S + 1
+
+
+def test_chunks_take_their_time_once_nobody_writes() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert pace.seconds == CHUNK_IDLE_S
+    pace.worked()
+    assert pace.seconds == CHUNK_S
+    clock.now += 2 * QUIET_S
+    assert pace.seconds == CHUNK_IDLE_S
+
+
+def test_the_switch_interval_is_what_it_was_afterwards() -> None:
+    before = sys.getswitchinterval()
+    switching = Switching()
+    try:
+        switching.shorten(True)
+        switching.shorten(True)
+        assert sys.getswitchinterval() <= SWITCH_S * 1.01
+        switching.shorten(False)
+        assert abs(sys.getswitchinterval() - before) < 1e-6
+    finally:
+        sys.setswitchinterval(before)
