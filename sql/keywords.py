@@ -45,3 +45,6 @@ NEEDS_AS = words(
 
 NOT_COLUMN = RESERVED | TYPE_OR_FUNCTION
 NOT_FUNCTION = RESERVED | COLUMN_NAME
+
+QUERY_TAIL = words("order limit offset fetch for")
+"""Begin a clause of what stands behind a whole query."""

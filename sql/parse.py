@@ -22,6 +22,7 @@ from . import (
     parse_session,
     parse_show,
     parse_transaction,
+    parse_with,
 )
 from .cursor import Cursor
 from .dialect import Ast, position_of
@@ -158,7 +159,7 @@ def _query(c: Cursor, with_: Ast | None = None) -> Statement:
 
 def _with(c: Cursor) -> Statement:
     """WITH before a query or a write."""
-    with_ = parse_query.parse_with(c)
+    with_ = parse_with.parse_with(c)
     match c.word:
         case "insert":
             return parse_dml.parse_insert(c, with_)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from . import parse_query
+from . import parse_tail
 from .cursor import Cursor
 from .dialect import place
 from .keywords import words
@@ -240,7 +240,7 @@ def _index_column(c: Cursor) -> IndexColumn:
     if c.accept("collate") or (c.is_name() and c.word != "nulls"):
         c.object_name()
     descending = c.accept_any("asc", "desc") == "desc"
-    return IndexColumn(name, expression, descending, parse_query.parse_nulls(c, descending))
+    return IndexColumn(name, expression, descending, parse_tail.parse_nulls(c, descending))
 
 
 def _sequence(c: Cursor, or_replace: bool, temporary: bool) -> Statement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..storage.errors import FeatureNotSupported
-from . import parse_expression, parse_function, parse_query
+from . import parse_columns, parse_expression, parse_function, parse_query
 from .cursor import Cursor
 from .dialect import Ast, place
 from .keywords import NOT_COLUMN, NOT_FUNCTION, TYPE_OR_FUNCTION
@@ -91,7 +91,7 @@ def _condition(c: Cursor, join: Ast) -> None:
         _condition(c, join)
         return
     c.expect("using")
-    join.set("using", parse_query.identifiers(c))
+    join.set("using", parse_columns.identifiers(c))
     if c.accept("as"):
         join.set("alias", c.identifier())
 
@@ -232,13 +232,13 @@ def _alias(c: Cursor, item: Ast, definitions: bool = False) -> None:
     if c.word == "as" and not _is_as_of(c):
         c.i += 1
         if definitions and c.at("("):
-            item.set("alias", place(exp.TableAlias(columns=parse_query.typed_columns(c)), start))
+            item.set("alias", place(exp.TableAlias(columns=parse_columns.typed_columns(c)), start))
             return
     elif not c.is_name(NOT_COLUMN) or _is_clause(c):
         return
     alias = place(exp.TableAlias(this=c.identifier()), start)
     if c.word == "(":
-        alias.set("columns", _columns(c) if definitions else parse_query.identifiers(c))
+        alias.set("columns", _columns(c) if definitions else parse_columns.identifiers(c))
     item.set("alias", alias)
 
 
@@ -273,4 +273,4 @@ def _columns(c: Cursor) -> list[Ast]:
 def _column(c: Cursor) -> Ast:
     if c.ahead() in (",", ")"):
         return c.identifier()
-    return parse_query.column_definition(c)
+    return parse_columns.column_definition(c)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from . import parse_expression, parse_primary, parse_query
+from . import parse_expression, parse_primary, parse_tail
 from .cursor import Cursor
 from .dialect import Ast, place
 from .keywords import COLUMN_NAME, NOT_FUNCTION, words
@@ -80,7 +80,7 @@ def _arguments(c: Cursor, call: Ast) -> None:
         args.append(_argument(c, call))
     call.set("expressions", args)
     if c.word == "order":
-        call.set("order", parse_query.parse_order(c))
+        call.set("order", parse_tail.parse_order(c))
 
 
 def _argument(c: Cursor, call: Ast) -> Ast:
@@ -112,7 +112,7 @@ def _behind(c: Cursor, call: Ast) -> Ast:
         start = meta["start"]
     if c.accept("within"):
         c.expect("group", "(")
-        call = place(exp.WithinGroup(this=call, expression=parse_query.parse_order(c)), start)
+        call = place(exp.WithinGroup(this=call, expression=parse_tail.parse_order(c)), start)
         c.expect(")")
     if c.accept("filter"):
         c.expect("(")
@@ -143,7 +143,7 @@ def parse_window(c: Cursor, this: Ast) -> Ast:
     if c.accept("partition"):
         c.expect("by")
         partition = parse_expression.parse_list(c)
-    order = parse_query.parse_order(c) if c.word == "order" else None
+    order = parse_tail.parse_order(c) if c.word == "order" else None
     frame = _frame(c)
     c.expect(")")
     return exp.Window(this=this, partition_by=partition, order=order, spec=frame, alias=alias, over="OVER")

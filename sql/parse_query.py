@@ -1,24 +1,24 @@
-"""Queries: SELECT, VALUES, TABLE, set operations, WITH, and what may follow them."""
+"""Queries: SELECT, VALUES, TABLE and set operations.
+
+What stands before and behind them is in `parse_with.py` and `parse_tail.py`.
+"""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from ..storage.errors import FeatureNotSupported, SyntaxFault
-from . import parse_expression, parse_from, parse_function
+from . import parse_expression, parse_from, parse_function, parse_tail, parse_with
 from .cursor import Cursor
 from .dialect import Ast, place
-from .keywords import NEEDS_AS, NOT_COLUMN
+from .keywords import NEEDS_AS, QUERY_TAIL
 from .lexer import QUOTED, STRING, WORD
-from .parse_type import parse_type
 
 _STARTS = frozenset({"select", "values", "with", "table"})
-_TAIL = frozenset({"order", "limit", "offset", "fetch", "for"})
 _SET_OPERATIONS = frozenset({"union", "intersect", "except"})
-_AFTER_QUERY = _TAIL | _SET_OPERATIONS | {")"}
+_AFTER_QUERY = QUERY_TAIL | _SET_OPERATIONS | {")"}
 _AFTER_TARGETS = _AFTER_QUERY | {"from", "where", "group", "having", "window", "into"}
 _SET_NODES = {"union": exp.Union, "intersect": exp.Intersect, "except": exp.Except}
-_WRITES = frozenset({"insert", "update", "delete", "merge"})
 
 
 def is_subquery(c: Cursor) -> bool:
@@ -48,9 +48,9 @@ def parse_subquery(c: Cursor) -> Ast:
 def parse_query(c: Cursor, with_: Ast | None = None) -> Ast:
     """A whole query, WITH (unless it was read already) and ORDER BY … LIMIT included."""
     if with_ is None and c.word == "with":
-        with_ = parse_with(c)
+        with_ = parse_with.parse_with(c)
     query = _set_expression(c)
-    _tail(c, query)
+    parse_tail.parse_tail(c, query)
     if with_ is not None:
         if query.args.get("with_"):
             raise SyntaxFault("multiple WITH clauses not allowed")
@@ -259,205 +259,3 @@ def _named_windows(c: Cursor) -> list[Ast]:
         windows.append(place(parse_function.parse_window(c, name), start))
         if not c.accept(","):
             return windows
-
-
-# ORDER BY, LIMIT, …
-def parse_order(c: Cursor) -> Ast:
-    start = c.start
-    c.expect("order", "by")
-    keys = [_ordered(c)]
-    while c.accept(","):
-        keys.append(_ordered(c))
-    return place(exp.Order(expressions=keys), start)
-
-
-def _ordered(c: Cursor) -> Ast:
-    start = c.start
-    key = parse_expression.parse_expression(c)
-    descending = False
-    if c.accept("using"):
-        descending = c.expect_any("<", ">", "<=", ">=") in (">", ">=")
-    elif c.accept("desc"):
-        descending = True
-    else:
-        c.accept("asc")
-    return place(exp.Ordered(this=key, desc=descending, nulls_first=parse_nulls(c, descending)), start)
-
-
-def parse_nulls(c: Cursor, descending: bool) -> bool:
-    """NULLS FIRST or LAST, or PostgreSQL's default: NULL is the largest value."""
-    if c.word == "nulls" and c.ahead() in ("first", "last"):
-        c.i += 1
-        return c.expect_any("first", "last") == "first"
-    return descending
-
-
-def _tail(c: Cursor, query: Ast) -> None:
-    """ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order, each once.
-
-    What stood in parentheses may have had its own, which is another error than saying it twice here.
-    """
-    if c.word == "order":
-        _set_once(query, "order", "ORDER BY", parse_order(c))
-    seen: set[str] = set()
-    while c.word in _TAIL:
-        clause = "limit" if c.word == "fetch" else c.word
-        if clause in seen or clause == "order":
-            c.fail()
-        seen.add(clause)
-        if clause == "for":
-            query.append("locks", _lock(c))
-            seen.discard("for")
-        elif clause == "offset":
-            _set_once(query, "offset", "OFFSET", _offset(c))
-        else:
-            _set_once(query, "limit", "LIMIT", _limit(c) if c.word == "limit" else _fetch(c, query))
-
-
-def _set_once(query: Ast, key: str, shown: str, value: Ast) -> None:
-    if query.args.get(key):
-        start = value.meta["start"] + 1
-        raise SyntaxFault(f"multiple {shown} clauses not allowed", position=start)
-    query.set(key, value)
-
-
-def _limit(c: Cursor) -> Ast:
-    start = c.start
-    c.expect("limit")
-    if c.accept("all"):
-        return place(exp.Limit(expression=exp.Null()), start)
-    count = parse_expression.parse_expression(c)
-    if c.word == ",":
-        raise SyntaxFault(
-            "LIMIT #,# syntax is not supported", position=start + 1,
-            hint="Use separate LIMIT and OFFSET clauses.",
-        )  # fmt: skip
-    return place(exp.Limit(expression=count), start)
-
-
-def _offset(c: Cursor) -> Ast:
-    start = c.start
-    c.expect("offset")
-    count = parse_expression.parse_expression(c)
-    c.accept_any("row", "rows")
-    return place(exp.Offset(expression=count), start)
-
-
-def _fetch(c: Cursor, query: Ast) -> Ast:
-    start = c.start
-    c.expect("fetch")
-    c.expect_any("first", "next")
-    count: Ast = exp.Literal(this="1", is_string=False)
-    if c.word not in ("row", "rows"):
-        count = parse_expression.parse_restricted(c) if c.word != "(" else _parenthesised(c)
-    c.expect_any("row", "rows")
-    if c.accept("only"):
-        return place(exp.Limit(expression=count), start)
-    c.expect("with", "ties")
-    if not query.args.get("order"):
-        raise SyntaxFault("WITH TIES cannot be specified without ORDER BY clause", position=start + 1)
-    options = exp.LimitOptions(rows=True, with_ties=True)
-    return place(exp.Fetch(direction="FIRST", count=count, limit_options=options), start)
-
-
-def _parenthesised(c: Cursor) -> Ast:
-    c.expect("(")
-    value = parse_expression.parse_expression(c)
-    c.expect(")")
-    return value
-
-
-def _lock(c: Cursor) -> Ast:
-    """FOR UPDATE and its kin: taken and meaningless, a reader never waits here."""
-    start = c.start
-    c.expect("for")
-    if c.accept("no"):
-        c.expect("key", "update")
-    elif c.accept("key"):
-        c.expect("share")
-    else:
-        c.expect_any("update", "share")
-    if c.accept("of"):
-        c.object_name()
-        while c.accept(","):
-            c.object_name()
-    if c.accept("skip"):
-        c.expect("locked")
-    else:
-        c.accept("nowait")
-    return place(exp.Lock(update=True), start)
-
-
-# WITH.
-def parse_with(c: Cursor) -> Ast:
-    start = c.start
-    c.expect("with")
-    mutual = c.accept("mutually", "recursive")
-    recursive = mutual or c.accept("recursive")
-    limit = _recursion_limit(c) if mutual and c.word == "(" else None
-    tables = [_cte(c, mutual)]
-    while c.accept(","):
-        tables.append(_cte(c, mutual))
-    return place(exp.With(expressions=tables, recursive=recursive, mutual=mutual, limit=limit), start)
-
-
-def _recursion_limit(c: Cursor) -> Ast:
-    """Materialize's `(RETURN AT RECURSION LIMIT n)` or `(ERROR AT …)`."""
-    c.expect("(")
-    c.expect_any("return", "error")
-    c.expect("at", "recursion", "limit")
-    limit = exp.Literal(this=str(c.integer()), is_string=False)
-    c.expect(")")
-    return limit
-
-
-def _cte(c: Cursor, mutual: bool) -> Ast:
-    start = c.start
-    alias = exp.TableAlias(this=c.identifier())
-    if c.word == "(":
-        alias.set("columns", typed_columns(c) if mutual else identifiers(c))
-    c.expect("as")
-    materialized = None
-    if c.accept("not"):
-        c.expect("materialized")
-        materialized = False
-    elif c.accept("materialized"):
-        materialized = True
-    c.expect("(")
-    if c.word in _WRITES:
-        raise FeatureNotSupported(f"{c.word.upper()} in WITH is not supported", position=c.position)
-    query = parse_query(c)
-    c.expect(")")
-    if c.word in ("search", "cycle"):
-        raise FeatureNotSupported(f"{c.word.upper()} clause is not supported", position=c.position)
-    return place(exp.CTE(this=query, alias=alias, materialized=materialized), start)
-
-
-def identifiers(c: Cursor) -> list[Ast]:
-    """`(a, b)` as identifiers."""
-    c.expect("(")
-    names = [c.identifier()]
-    while c.accept(","):
-        names.append(c.identifier())
-    c.expect(")")
-    return names
-
-
-def typed_columns(c: Cursor) -> list[Ast]:
-    """`(a int, b text)`."""
-    c.expect("(")
-    columns = [column_definition(c)]
-    while c.accept(","):
-        columns.append(column_definition(c))
-    c.expect(")")
-    return columns
-
-
-def column_definition(c: Cursor) -> Ast:
-    """`name type` as exp.ColumnDef."""
-    start = c.start
-    name = c.identifier(NOT_COLUMN)
-    written = parse_type(c)
-    kind = place(exp.DataType(this=exp.DType.USERDEFINED, kind=str(written)), written.position - 1)
-    kind.meta["type_name"] = written
-    return place(exp.ColumnDef(this=name, kind=kind), start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..storage.errors import FeatureNotSupported
-from . import parse_expression, parse_query
+from . import parse_expression, parse_query, parse_tail
 from .cursor import Cursor
 from .keywords import words
 from .parse_connector import option_list
@@ -184,7 +184,7 @@ def _subscription(c: Cursor, first: Subscribe) -> Subscribe:
     envelope, key = _envelope(c)
     order = None
     if c.accept("within", "timestamp"):
-        order = parse_query.parse_order(c)
+        order = parse_tail.parse_order(c)
     options = option_list(c) if c.accept("with") else {}
     as_of = up_to = None
     at_least = False
