@@ -89,7 +89,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _standby(options: argparse.Namespace) -> int:
     config = load_config(options)
-    gentle = Gentle(config.start_nice)
+    gentle = Gentle(config.start_share)
     # Before the program is loaded, which is a good part of a start.
     gentle.begin()
     from .serve import serve

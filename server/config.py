@@ -48,7 +48,7 @@ class Config:
     read_threads: int = _setting(2, "threads that answer long SELECTs")  # pyright: ignore[reportAssignmentType]
     name: str = _setting("", "name among the servers on one log; HOST:PORT when empty")  # pyright: ignore[reportAssignmentType]
     lease_ms: int = _setting(1500, "silence of a primary after which a standby takes over")  # pyright: ignore[reportAssignmentType]
-    start_nice: int = _setting(10, "how far a standby that starts yields to others, as nice does; 0: not")  # pyright: ignore[reportAssignmentType]
+    start_share: int = _setting(20, "% of a core for a standby that starts while others want it too")  # pyright: ignore[reportAssignmentType]
     metrics: str = _setting("", "HOST:PORT of /metrics, /health and /ready; empty: none")  # pyright: ignore[reportAssignmentType]
     log_level: str = _setting("info", "debug, info, warning or error")  # pyright: ignore[reportAssignmentType]
     log_format: str = _setting("text", "text, or json: an object a line")  # pyright: ignore[reportAssignmentType]

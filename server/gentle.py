@@ -1,118 +1,106 @@
-"""`Gentle`: while a standby starts it leaves the processor to others on its machine.
+"""`Gentle`: while a standby starts, it takes little of a processor that others on its machine want as well.
 
-Loading the program, reading the log and building tables then run in what others leave, and in about a tenth
-of a core that they want as well (`nice 10`). Once it has caught up it is a process like any other: it must
-follow, answer and take over. On Linux, and only where the system lets a process take back what it gave away:
-root, or a limit that allows it (`ulimit -e 20`; systemd: `LimitNICE=+0`). Elsewhere nothing is given away.
-
-A start that gets next to nothing would not end: then, and after PATIENCE_S in any case, it no longer yields.
+Loading the program, reading the log and building tables would otherwise take half of two cores for seconds,
+from a primary beside it. A priority would not do: it counts within a session or a control group only, and
+only root may take it back. So a thread of its own measures what the process takes and whether it had to wait
+for a core; if so, it holds the interpreter until the process is down to its share. Nothing else of Python
+runs meanwhile, and a start has nothing that could not wait so long. Where cores are idle nothing is held.
 """
 
 from __future__ import annotations
 
-import contextlib
+import ctypes
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-NICE_MAX = 19
-LOOK_S = 5.0
-"""Between two looks at what it gets."""
+LOOK_S = 0.01
+"""Between two looks."""
 
-STARVED_SHARE = 0.04
-"""A start that gets less of a core has others in its way that do not yield either."""
+WAITED_SHARE = 0.05
+"""Who waits for a core longer than this share of the time it has one is not alone."""
 
-PATIENCE_S = 120.0
-"""The longest time it yields."""
+CROWDED_S = 1.0
+"""How long a machine is taken to be crowded after it was seen to be."""
 
-_TASKS = Path("/proc/self/task")
+HOLD_S_MAX = 0.2
+"""The longest time without the interpreter."""
+
+OWED_S_MAX = 2.0
+"""How much is made up for after a piece of work that could not be interrupted."""
+
+_SCHEDSTAT = Path("/proc/self/schedstat")
 
 
 class Gentle:
-    """`begin`, then `end` from any thread; as often as wanted."""
+    """Measures and holds; `look` is called again and again by a thread of `begin`, until `end`."""
 
     def __init__(
         self,
-        nice: int,
-        clock: Callable[[], float] = time.monotonic,
-        cpu: Callable[[], float] = time.process_time,
+        percent: int,
+        now: Callable[[], float] = time.monotonic,
+        used: Callable[[], float] = time.process_time,
+        waited: Callable[[], tuple[float, float]] | None = None,
+        hold: Callable[[float], None] | None = None,
     ) -> None:
-        """`nice`: by how much others come first, 0 for not at all."""
-        self._nice = min(nice, NICE_MAX)
-        self._clock = clock
-        self._cpu = cpu
-        self._normal: int | None = None
-        self._began = 0.0
-        self._looked: tuple[float, float] = (0.0, 0.0)
-        self._lock = threading.Lock()
+        """`percent` of one core is its share of a crowded machine; 100 and more: whatever it gets."""
+        self._share = percent / 100
+        self._now = now
+        self._used = used
+        self._waited = waited or main_thread
+        self._hold = hold or hold_interpreter
+        self._crowded_until = -1.0
+        self._owed = 0.0
+        self._mark = (now(), used())
+        self._ran = self._waited()
         self._over = threading.Event()
 
-    @property
-    def yields(self) -> bool:
-        return self._normal is not None
-
     def begin(self) -> None:
-        """Yields from here on; threads begun later do as well."""
-        if not self._nice or not may_return():
-            return
-        self._normal = os.getpriority(os.PRIO_PROCESS, 0)
-        self._began, self._looked = self._clock(), (self._clock(), self._cpu())
-        os.setpriority(os.PRIO_PROCESS, 0, min(self._normal + self._nice, NICE_MAX))
-        threading.Thread(target=self._watch, name="gentle", daemon=True).start()
+        if 0 < self._share < 1 and os.name == "posix":
+            threading.Thread(target=self._run, name="gentle", daemon=True).start()
 
     def end(self) -> None:
-        """Every thread is as it was before."""
+        """From any thread."""
         self._over.set()
-        with self._lock:
-            normal, self._normal = self._normal, None
-            if normal is not None:
-                _restore(normal)
 
     def look(self) -> None:
-        """Ends it if it gets too little, or has yielded for long enough."""
-        now, used = self._clock(), self._cpu()
-        since, before = self._looked
-        self._looked = (now, used)
-        if used - before < STARVED_SHARE * (now - since) or now - self._began > PATIENCE_S:
-            self.end()
+        """Holds for as long as makes what was used since the last look this process's share of the time."""
+        now, (since, before) = self._now(), self._mark
+        owed = self._owed + (self._used() - before) / self._share - (now - since)
+        if self._is_crowded(now) and owed > 0:
+            held = min(owed, HOLD_S_MAX)
+            self._hold(held)
+            self._owed = min(owed - held, OWED_S_MAX)
+        else:
+            self._owed = 0.0
+        self._mark = (self._now(), self._used())
 
-    def _watch(self) -> None:
+    def _is_crowded(self, now: float) -> bool:
+        (ran, waited), self._ran = self._ran, self._waited()
+        if self._ran[1] - waited > WAITED_SHARE * (self._ran[0] - ran):
+            self._crowded_until = now + CROWDED_S
+        return now < self._crowded_until
+
+    def _run(self) -> None:
         while not self._over.wait(LOOK_S):
             self.look()
 
 
-def may_return() -> bool:
-    """Whether a thread here that yields may take that back."""
-    if not sys.platform.startswith("linux"):
-        return False
-    found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(_there_and_back()))
-    thread.start()
-    thread.join()
-    return found == [True]
+def main_thread() -> tuple[float, float]:
+    """Seconds for which the main thread, which does the work of a start, has run, and waited for a core.
 
-
-def _there_and_back() -> bool:
+    Where the system does not tell, the machine is crowded when more wants to run than it has cores.
+    """
     try:
-        normal = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, 0, normal + 1)
-        os.setpriority(os.PRIO_PROCESS, 0, normal)
-    except OSError:
-        return False
-    return True
+        ran, waited, _ = _SCHEDSTAT.read_text().split()
+        return int(ran) / 1e9, int(waited) / 1e9
+    except (OSError, ValueError):
+        used = time.process_time()
+        return used, used if os.getloadavg()[0] > (os.cpu_count() or 1) else 0.0
 
 
-def _restore(normal: int) -> None:
-    """Again and again, until no thread is left that began with what its maker had."""
-    left = True
-    while left:
-        left = False
-        for task in _TASKS.iterdir():
-            with contextlib.suppress(OSError):
-                number = int(task.name)
-                if os.getpriority(os.PRIO_PROCESS, number) != normal:
-                    os.setpriority(os.PRIO_PROCESS, number, normal)
-                    left = True
+def hold_interpreter(seconds: float) -> None:
+    """Sleeps without letting other threads of Python run, as `time.sleep` would."""
+    _ = ctypes.PyDLL(None).usleep(int(seconds * 1e6))
