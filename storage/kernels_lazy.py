@@ -12,30 +12,41 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
-from numba import types
-from numba.core.registry import cpu_target
+import numpy as np
 
 _lock = threading.RLock()
 _waiting: dict[str, list[_Loop]] = {}
 """By module its loops that are not loaded, in the order they were defined."""
 
 
-def _know_conversions() -> None:
-    """Tells numba that arrays that may be written will do where they are only read.
+_KINDS = (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float32, np.float64,
+)  # fmt: skip
 
-    It would find out at the first call of a loop with such arguments. If two threads make that call at once,
-    one is told that the loop has no such form: numba looks again only if it was the one that found out.
+
+def _know_arrays() -> None:
+    """Lets numba see arrays of every kind that loops are given.
+
+    A call with an argument of a type that is new to it looks for the type in Python. Another thread may load
+    the loop meanwhile, and then the call fails as if the loop had no such form.
     """
-    context: Any = cpu_target.typing_context
-    for kind in (*types.integer_domain, *types.real_domain, types.boolean):
-        read_only = types.Array(kind, 1, "C", readonly=True)
-        context.install_possible_conversions((types.Array(kind, 1, "C"),), (read_only,))
+    probe: Any = numba.njit(lambda array: 0)  # pyright: ignore[reportUnknownLambdaType]
+    probe._can_compile = False
+    for kind in _KINDS:
+        table = np.zeros((2, 2), kind)
+        read_only = table[0].view()
+        read_only.flags.writeable = False
+        for array in (table[0], read_only, table, table[:, :1]):
+            with suppress(TypeError):
+                probe(array)
 
 
-_know_conversions()
+_know_arrays()
 
 
 def njit(signatures: Any, **options: Any) -> Callable[[Any], Any]:
