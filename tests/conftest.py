@@ -12,6 +12,9 @@ import pgserver
 import psycopg
 import pytest
 
+# Machines that run tests are crowded: a standby that starts is not to hold itself back for that.
+_ = os.environ.setdefault("MILLPOND_START_SHARE", "100")
+
 NO_BROKER = "no Kafka broker"
 """Begins the reason for which a test of Kafka is skipped."""
 
