@@ -7,8 +7,10 @@ from .cursor import Cursor
 from .keywords import RESERVED, words
 from .lexer import NUMBER, STRING
 from .parse_connector import option_list, option_value
+from .parse_constraint import table_constraint
+from .parse_definition import Body, if_not_exists, sql_expression, with_data
 from .parse_session import parse_alter_system
-from .parse_table import Body, if_not_exists, parse_column, sql_expression, table_constraint, with_data
+from .parse_table import parse_column
 from .parse_transaction import skip
 from .parse_type import parse_type
 from .statements import (

@@ -12,15 +12,8 @@ from .dialect import place
 from .keywords import words
 from .lexer import STRING
 from .parse_connector import merged, option_list, parse_format, parse_options
-from .parse_table import (
-    if_not_exists,
-    parenthesised,
-    parse_create_source,
-    parse_create_table,
-    sql_expression,
-    sql_query,
-    with_data,
-)
+from .parse_definition import if_not_exists, parenthesised, sql_expression, sql_query, with_data
+from .parse_table import parse_create_source, parse_create_table
 from .parse_transaction import skip
 from .statements import (
     ColumnName,

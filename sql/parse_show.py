@@ -8,8 +8,8 @@ from .cursor import Cursor
 from .keywords import words
 from .parse_connector import option_list
 from .parse_cursor import Nested
+from .parse_definition import sql_query
 from .parse_session import session_value, variable
-from .parse_table import sql_query
 from .statements import (
     ColumnName,
     Describe,

@@ -1,11 +1,13 @@
-"""CREATE TABLE and CREATE SOURCE."""
+"""CREATE TABLE and CREATE SOURCE.
+
+What stands between the parentheses is here too, but for the constraints: `parse_constraint.py`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from ..storage.errors import FeatureNotSupported, InvalidTableDefinition, SyntaxFault
-from . import parse_expression, parse_query
+from ..storage.errors import FeatureNotSupported, SyntaxFault
 from .cursor import Cursor
 from .parse_connector import (
     merged,
@@ -15,21 +17,19 @@ from .parse_connector import (
     parse_from_connection,
     parse_include,
 )
+from .parse_constraint import column_constraint, table_constraint
+from .parse_definition import Body, if_not_exists, sql_expression, sql_query, with_data
 from .parse_type import parse_type
 from .statements import (
-    CheckConstraint,
     ColumnDefinition,
     ColumnName,
     Connector,
     CreateSource,
     CreateTable,
     CreateTableAs,
-    ForeignKey,
-    KeyConstraint,
     Like,
     ObjectName,
     RelationBody,
-    SqlExpression,
     Statement,
     Watermark,
 )
@@ -37,61 +37,6 @@ from .statements import (
 _TABLE_CONSTRAINTS = frozenset({"constraint", "primary", "unique", "check", "foreign", "exclude"})
 _LIKE_PARTS = frozenset({"all", "comments", "compression", "constraints", "defaults", "generated", "identity",
                          "indexes", "statistics", "storage"})  # fmt: skip
-
-
-@dataclass(slots=True)
-class Body:
-    """A `RelationBody` in the making."""
-
-    columns: list[ColumnDefinition] = field(default_factory=list)
-    keys: list[KeyConstraint] = field(default_factory=list)
-    uniques: list[KeyConstraint] = field(default_factory=list)
-    checks: list[CheckConstraint] = field(default_factory=list)
-    foreign_keys: list[ForeignKey] = field(default_factory=list)
-    watermarks: list[Watermark] = field(default_factory=list)
-    likes: list[Like] = field(default_factory=list)
-    star: bool = False
-
-    def finished(self, table: str) -> RelationBody:
-        if len(self.keys) > 1:
-            raise InvalidTableDefinition(
-                f'multiple primary keys for table "{table}" are not allowed', position=self.keys[1].position
-            )
-        return RelationBody(
-            tuple(self.columns),
-            self.keys[0] if self.keys else None,
-            tuple(self.uniques),
-            tuple(self.checks),
-            tuple(self.foreign_keys),
-            tuple(self.watermarks),
-            tuple(self.likes),
-            self.star,
-        )
-
-
-def sql_expression(c: Cursor, restricted: bool = False) -> SqlExpression:
-    """The expression at the cursor, with its text."""
-    start = c.start
-    parse = parse_expression.parse_restricted if restricted else parse_expression.parse_expression
-    return SqlExpression(parse(c), c.since(start), start + 1)
-
-
-def sql_query(c: Cursor) -> SqlExpression:
-    """The query at the cursor, with its text."""
-    start = c.start
-    query = parse_query.parse_query(c)
-    return SqlExpression(query, c.since(start), start + 1)
-
-
-def parenthesised(c: Cursor) -> SqlExpression:
-    c.expect("(")
-    expression = sql_expression(c)
-    c.expect(")")
-    return expression
-
-
-def if_not_exists(c: Cursor) -> bool:
-    return c.accept_start("if", "not", "exists", of=2)
 
 
 def parse_create_table(c: Cursor, temporary: bool) -> Statement:
@@ -129,16 +74,6 @@ def _table_as(c: Cursor, name: ObjectName, exists: bool, temporary: bool) -> Sta
         raise FeatureNotSupported("CREATE TABLE AS EXECUTE is not supported", position=c.position)
     query = sql_query(c)
     return CreateTableAs(name, query, columns, exists, temporary, append_only, with_data(c), options)
-
-
-def with_data(c: Cursor) -> bool:
-    """WITH [NO] DATA."""
-    if c.word != "with" or c.ahead() == "(":
-        return True
-    c.i += 1
-    populated = not c.accept("no")
-    c.expect("data")
-    return populated
 
 
 def _storage_clauses(c: Cursor) -> None:
@@ -294,158 +229,9 @@ def parse_column(c: Cursor, body: Body) -> ColumnDefinition:
         column = replace(column, not_null=True, identity="by default")
     here = ColumnName(name, position)
     while True:
-        changed = _column_constraint(c, column, here, body)
+        changed = column_constraint(c, column, here, body)
         if changed is None:
             break
         column = changed
     body.columns.append(column)
     return column
-
-
-def _column_constraint(
-    c: Cursor, column: ColumnDefinition, here: ColumnName, body: Body
-) -> ColumnDefinition | None:
-    """The column with the next constraint added, None when there is none."""
-    name = c.name() if c.accept("constraint") else ""
-    position = c.position
-    match c.word:
-        case "not":
-            c.expect("not", "null")
-            return replace(column, not_null=True)
-        case "null":
-            c.i += 1
-        case "default":
-            c.i += 1
-            return replace(column, default=sql_expression(c, restricted=True))
-        case "primary":
-            c.expect("primary", "key")
-            body.keys.append(KeyConstraint(name, (here,), position))
-            return replace(column, not_null=True)
-        case "unique":
-            c.i += 1
-            c.accept("nulls", "not", "distinct")
-            body.uniques.append(KeyConstraint(name, (here,), position))
-        case "check":
-            c.i += 1
-            body.checks.append(CheckConstraint(name, parenthesised(c)))
-            c.accept("no", "inherit")
-        case "references":
-            body.foreign_keys.append(_references(c, name, (here,)))
-        case "generated" | "as":
-            return _generated(c, column)
-        case "collate":
-            c.i += 1
-            return replace(column, collation=str(c.object_name()))
-        case _:
-            if name:
-                c.fail()
-            return None
-    return column
-
-
-def _generated(c: Cursor, column: ColumnDefinition) -> ColumnDefinition:
-    """GENERATED … AS IDENTITY, GENERATED ALWAYS AS (…) STORED, or RisingWave's AS expression."""
-    if c.accept("as"):
-        return replace(column, generated=sql_expression(c))
-    c.expect("generated")
-    by_default = c.accept("by", "default")
-    if not by_default:
-        c.expect("always")
-    c.expect("as")
-    if c.accept("identity"):
-        if c.word == "(":
-            _sequence_options(c)
-        identity = "by default" if by_default else "always"
-        return replace(column, identity=identity, not_null=True)
-    if by_default:
-        c.fail()
-    expression = parenthesised(c)
-    c.accept("stored")
-    return replace(column, generated=expression)
-
-
-def _sequence_options(c: Cursor) -> None:
-    """START, INCREMENT …: an identity always counts from 1 by 1, so other settings are refused."""
-    c.expect("(")
-    while not c.accept(")"):
-        if c.accept("start"):
-            c.accept("with")
-        elif c.accept("increment"):
-            c.accept("by")
-        else:
-            raise FeatureNotSupported("sequence options are not supported", position=c.position)
-        position = c.position
-        if c.signed_integer() != 1:
-            raise FeatureNotSupported(
-                "an identity column starts at 1 and counts by 1 only", position=position
-            )
-
-
-def table_constraint(c: Cursor, body: Body) -> None:
-    """A table constraint, put into `body`."""
-    name = c.name() if c.accept("constraint") else ""
-    position = c.position
-    match c.word:
-        case "primary":
-            c.expect("primary", "key")
-            body.keys.append(KeyConstraint(name, c.column_names(), position))
-            _index_clauses(c)
-        case "unique":
-            c.i += 1
-            c.accept("nulls", "not", "distinct")
-            body.uniques.append(KeyConstraint(name, c.column_names(), position))
-            _index_clauses(c)
-        case "check":
-            c.i += 1
-            body.checks.append(CheckConstraint(name, parenthesised(c)))
-            c.accept("no", "inherit")
-        case "foreign":
-            c.expect("foreign", "key")
-            columns = c.column_names()
-            body.foreign_keys.append(_references(c, name, columns))
-        case "exclude":
-            raise FeatureNotSupported("exclusion constraints are not supported", position=position)
-        case _:
-            c.fail()
-
-
-def _index_clauses(c: Cursor) -> None:
-    """INCLUDE (…), WITH (…), NOT ENFORCED, [NOT] DEFERRABLE: nothing to us."""
-    if c.at("include", "("):
-        c.i += 1
-        c.column_names()
-    _enforcement(c)
-
-
-def _enforcement(c: Cursor) -> None:
-    while c.word in ("not", "deferrable", "initially"):
-        if c.accept("initially"):
-            c.expect_any("deferred", "immediate")
-        elif c.accept("not"):
-            c.expect_any("enforced", "deferrable", "valid")
-        else:
-            c.expect("deferrable")
-
-
-def _references(c: Cursor, name: str, columns: tuple[ColumnName, ...]) -> ForeignKey:
-    c.expect("references")
-    table = c.object_name()
-    references = c.accept_column_names()
-    actions = {"delete": "", "update": ""}
-    if c.accept("match"):
-        c.expect_any("full", "partial", "simple")
-    while c.accept("on"):
-        which = c.expect_any(*actions)
-        actions[which] = _action(c)
-    _enforcement(c)
-    return ForeignKey(name, columns, table, references, actions["delete"], actions["update"])
-
-
-def _action(c: Cursor) -> str:
-    word = c.expect_any("cascade", "restrict", "set", "no")
-    if word == "no":
-        c.expect("action")
-        return "no action"
-    if word != "set":
-        return word
-    return "set " + c.expect_any("null", "default")
