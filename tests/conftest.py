@@ -19,6 +19,16 @@ NO_BROKER = "no Kafka broker"
 """Begins the reason for which a test of Kafka is skipped."""
 
 
+SLOW_S_MAX = 5400
+"""What a test of `make test-all` may take, on a crowded machine; others have the time in pyproject.toml."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") is not None:
+            item.add_marker(pytest.mark.timeout(SLOW_S_MAX))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One loud line when tests of Kafka were skipped."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
