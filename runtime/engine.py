@@ -171,9 +171,12 @@ class Engine:
                 self._forget_waited_for()
                 return
             started = time.monotonic()
+            if works:
+                self.state.storage.precedence.begin()
             self._run_works(works)
             self._gathering.answered(len(works))
             if works:
+                self.state.storage.precedence.end()
                 self.jobs.note_work()
             self._between_epochs(bool(works))
             rest = self.limits.epoch_interval_ms / 1000 - (time.monotonic() - started)

@@ -73,9 +73,11 @@ class Checkpointer:
         reader: LogSource,
         log: Log | None = None,
         clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[], None] = lambda: None,
     ) -> None:
-        """`log`, to write bases to, can be given later; a standby has none."""
+        """`log`, to write bases to, can be given later; a standby has none. `pause`: see `pause_with`."""
         self._mirror = mirror
+        self.pause_with(pause)
         self._reader = reader
         self.log = log
         self._clock = clock
@@ -86,6 +88,10 @@ class Checkpointer:
         """Changelog that is applied, and held in memory, at a time."""
         self.found: dict[str, ColdRows] | None = None
         """What was requested of the last one that succeeded, to be taken by whoever requested it."""
+
+    def pause_with(self, pause: Callable[[], None]) -> None:
+        """`pause` is called between small steps of the checkpoints that begin from now on."""
+        self._pause = self._mirror.pause = pause
 
     @property
     def running(self) -> bool:
@@ -166,5 +172,5 @@ class Checkpointer:
     def _apply(self, after: Position | None, end: Position) -> None:
         mirror = self._mirror
         specs = {} if after is None else mirror.specs
-        for stretch in follow(self._reader.read(after, end), specs, self.stretch_bytes):
+        for stretch in follow(self._reader.read(after, end), specs, self.stretch_bytes, self._pause):
             mirror.apply(stretch)

@@ -29,6 +29,7 @@ from .log import Frame, FrameKind, Log, LogPlace, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
 from .measures import CommitMeasures
+from .precedence import Precedence
 from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover, tables_to_warm
 from .table import StateTable, TableSpec
 from .warming import Warming
@@ -104,7 +105,10 @@ class Storage:
         self._segment = -1
         self._stamped: set[str] = set()
         self.measures = CommitMeasures()
-        self._checkpointer = Checkpointer(recovered.mirror, log.reader.apart(), log, clock)
+        self.precedence = Precedence()
+        self._checkpointer = Checkpointer(
+            recovered.mirror, log.reader.apart(), log, clock, self.precedence.give_way
+        )
         self._unsettled = False
         """Whether a checkpoint was begun whose outcome no table has seen."""
         self._checkpoint_time = clock()
@@ -168,6 +172,7 @@ class Storage:
         for table in tables.values():
             table.opener = storage._begin_table
         checkpointer.log = log
+        checkpointer.pause_with(storage.precedence.give_way)
         return storage
 
     def fenced(self) -> bool:

@@ -13,7 +13,7 @@ the last `position`. A crash between them leaves later operations applied early.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
@@ -63,6 +63,8 @@ class Mirror:
         self.identity = identity
         self.fetched = SharedCount()
         """Rows that incomplete tables have read."""
+        self.pause: Callable[[], None] = lambda: None
+        """Called between two batches: whoever applies may let others go first."""
         position, ahead = store.get(_POSITION), store.get(_AHEAD)
         self.position = None if position is None else Position.decode(position)
         self.ahead = None if ahead is None else Position.decode(ahead)
@@ -239,11 +241,13 @@ class Mirror:
     def _delete(self, keys: Sequence[bytes]) -> None:
         for at in range(0, len(keys), BATCH_ROWS):
             self._store.write(StoreBatch(deletes=keys[at : at + BATCH_ROWS]))
+            self.pause()
 
     def _write(self, keys: list[bytes], values: list[bytes]) -> None:
         for at in range(0, len(keys), BATCH_ROWS):
             stop = at + BATCH_ROWS
             self._store.write(StoreBatch(keys=keys[at:stop], values=values[at:stop]))
+            self.pause()
 
     def _stale_entries(self, spec: StoredSpec, keys: Sequence[bytes]) -> list[bytes]:
         """The index entries of the rows that the store has under these keys, about to go or be replaced."""

@@ -6,7 +6,7 @@ Used wherever the log is followed: by checkpoints, recovery and standbys. `follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,24 +53,31 @@ class Stretch:
 
 
 def follow(
-    epochs: Iterable[LogEpoch], specs: Mapping[str, StoredSpec], bytes_max: int = STRETCH_BYTES_MAX
+    epochs: Iterable[LogEpoch],
+    specs: Mapping[str, StoredSpec],
+    bytes_max: int = STRETCH_BYTES_MAX,
+    pause: Callable[[], None] = lambda: None,
 ) -> Iterator[Stretch]:
-    """Cuts committed epochs into stretches. `specs` are the stores there are before the first."""
+    """Cuts committed epochs into stretches. `specs` are the stores there are before the first.
+
+    `pause` is called after each epoch: whoever follows may let others go first.
+    """
     known = dict(specs)
     pending: list[LogEpoch] = []
     size = 0
     for epoch in epochs:
         more = sum(len(frame.payload) for frame in epoch.frames)
+        pause()
         if pending and size + more > bytes_max:
-            yield _stretch(pending, known)
+            yield _stretch(pending, known, pause)
             pending, size = [], 0
         pending.append(epoch)
         size += more
     if pending:
-        yield _stretch(pending, known)
+        yield _stretch(pending, known, pause)
 
 
-def _stretch(epochs: Sequence[LogEpoch], known: dict[str, StoredSpec]) -> Stretch:
+def _stretch(epochs: Sequence[LogEpoch], known: dict[str, StoredSpec], pause: Callable[[], None]) -> Stretch:
     """Nets `epochs`; updates `known` to the stores there are after them."""
     if epochs[0].base:
         known.clear()
@@ -80,6 +87,7 @@ def _stretch(epochs: Sequence[LogEpoch], known: dict[str, StoredSpec]) -> Stretc
     for epoch in epochs:
         for frame in epoch.frames:
             _take_frame(frame, stretch, known, gathered, epoch.epoch)
+        pause()
     stretch.changes = {name: one.net() for name, one in gathered.items()}
     return stretch
 
