@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from . import decimals
 from .arrow_compute import pc
+from .decimals_convert import parse_numeric
 from .errors import InvalidTextRepresentation, NumericOutOfRange
 from .textform_rows import (
     SMALL,
@@ -31,7 +31,7 @@ from .textform_rows import (
     to_mask,
     valid_mask,
 )
-from .types import Type
+from .types import Type, numeric_modifier
 
 if TYPE_CHECKING:
     from .textform import TextSettings
@@ -318,20 +318,20 @@ def parse_numerics(type_: Type, texts: pa.Array, settings: TextSettings) -> pa.A
         own = matches(texts, _OWN_TEXT) & (
             fixed_values(pc.binary_length(texts), np.int32) < _OWN_TEXT_BYTES_MAX
         )
-        return parse_mixed(texts, own, lambda rows: rows, lambda text: decimals.parse_numeric(type_, text))
+        return parse_mixed(texts, own, lambda rows: rows, lambda text: parse_numeric(type_, text))
     if len(texts) <= SMALL or type_.scale is None:
-        return parse_each(texts, lambda text: decimals.parse_numeric(type_, text), arrow)
+        return parse_each(texts, lambda text: parse_numeric(type_, text), arrow)
     scale = type_.scale
     digits = 37 - scale
     if type_.typmod >= 0:
-        precision, _ = decimals.numeric_modifier(type_.typmod)
+        precision, _ = numeric_modifier(type_.typmod)
         digits = precision - scale
     if digits < 1:
-        return parse_each(texts, lambda text: decimals.parse_numeric(type_, text), arrow)
+        return parse_each(texts, lambda text: parse_numeric(type_, text), arrow)
     fraction = rf"(\.\d{{0,{scale}}})?" if scale else r"\.?"
     plain = matches(texts, rf"^-?\d{{1,{digits}}}{fraction}$")
     return parse_mixed(
-        texts, plain, lambda rows: pc.cast(rows, arrow), lambda text: decimals.parse_numeric(type_, text)
+        texts, plain, lambda rows: pc.cast(rows, arrow), lambda text: parse_numeric(type_, text)
     )
 
 

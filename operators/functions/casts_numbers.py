@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ...storage import decimals
+from ...storage import decimals_convert
 from ...storage import types as t
 from ...storage.arrow_compute import pc
 from ...storage.errors import NumericOutOfRange
@@ -69,30 +69,30 @@ def _integer_to_numeric(
 ) -> pa.Array:
     if target.scale is None and target.typmod < 0:
         return array.cast(pa.string())
-    whole = decimals.from_integers(array)
+    whole = decimals_convert.from_integers(array)
     return (
         whole
         if target.scale == 0 and target.typmod < 0
-        else decimals.rescale(whole, t.fixed_numeric(0), target)
+        else decimals_convert.rescale(whole, t.fixed_numeric(0), target)
     )
 
 
 def _float_to_numeric(
     array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
 ) -> pa.Array:
-    return decimals.rescale(decimals.from_floats(array), t.NUMERIC, target)
+    return decimals_convert.rescale(decimals_convert.from_floats(array), t.NUMERIC, target)
 
 
 def _numeric_to_integer(
     array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
 ) -> pa.Array:
-    return decimals.to_integers(array, numeric_of(array), target)
+    return decimals_convert.to_integers(array, numeric_of(array), target)
 
 
 def _numeric_to_float(
     array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool
 ) -> pa.Array:
-    return decimals.to_floats(array, numeric_of(array), target)
+    return decimals_convert.to_floats(array, numeric_of(array), target)
 
 
 def to_numeric(
@@ -102,7 +102,7 @@ def to_numeric(
         return array
     if target.scale is None and target.typmod < 0:
         return numeric_text(array)
-    return decimals.rescale(array, numeric_of(array), target)
+    return decimals_convert.rescale(array, numeric_of(array), target)
 
 
 def _from_bool(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ...storage import decimals
+from ...storage import decimals_rounding as rounding
 from ...storage import decimals_value as exact
 from ...storage import types as t
 from ...storage.types import Type
@@ -73,11 +74,11 @@ _UNARY: list[tuple[str, _One, TypeRule, str]] = [
     ("abs", decimals.absolute, _of_one(decimals.negate_type), "Absolute value."),
     ("@", decimals.absolute, _of_one(decimals.negate_type), "Absolute value."),
     ("sign", decimals.sign, _of_one(decimals.integral_type), "−1, 0 or 1."),
-    ("ceil", decimals.ceiling, _of_one(decimals.integral_type), "Nearest integer not below."),
-    ("ceiling", decimals.ceiling, _of_one(decimals.integral_type), "Nearest integer not below."),
-    ("floor", decimals.floor, _of_one(decimals.integral_type), "Nearest integer not above."),
-    ("round", decimals.round_to, _of_one(decimals.integral_type), "Nearest integer, ties away from zero."),
-    ("trunc", decimals.truncate, _of_one(decimals.integral_type), "Integer part."),
+    ("ceil", rounding.ceiling, _of_one(decimals.integral_type), "Nearest integer not below."),
+    ("ceiling", rounding.ceiling, _of_one(decimals.integral_type), "Nearest integer not below."),
+    ("floor", rounding.floor, _of_one(decimals.integral_type), "Nearest integer not above."),
+    ("round", rounding.round_to, _of_one(decimals.integral_type), "Nearest integer, ties away from zero."),
+    ("trunc", rounding.truncate, _of_one(decimals.integral_type), "Integer part."),
     ("sqrt", decimals.square_root, lambda types: t.NUMERIC, "Square root."),
     ("exp", decimals.exponential, lambda types: t.NUMERIC, "e to the power."),
     ("ln", decimals.natural_logarithm, lambda types: t.NUMERIC, "Natural logarithm."),
@@ -105,16 +106,16 @@ def _identity(args: Sequence[pa.Array], length: int, context: EpochContext) -> p
 
 
 def _digits(truncating: bool) -> Kernel:
-    shorten = decimals.truncate if truncating else decimals.round_to
+    shorten = rounding.truncate if truncating else rounding.round_to
 
     @native
     def kernel(args: Sequence[Any], length: int, context: EpochContext) -> pa.Array:
         array, digits = as_array(args[0], length), args[1]
         type_ = numeric_of(array)
         constant = digits.as_py() if isinstance(digits, pa.Scalar) else None
-        if constant is not None and decimals.round_type(type_, constant).scale is not None:
+        if constant is not None and rounding.round_type(type_, constant).scale is not None:
             return numeric_text(shorten(array, type_, constant))
-        return decimals.round_each(array, as_array(digits, length), type_, truncating)
+        return rounding.round_each(array, as_array(digits, length), type_, truncating)
 
     return kernel
 

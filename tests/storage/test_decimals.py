@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 from millpond.storage import decimals, decimals_limbs
+from millpond.storage import decimals_convert as convert
+from millpond.storage import decimals_rounding as rounding
 from millpond.storage.errors import SqlError
 from millpond.storage.textform import format_text, parse_text
 from millpond.storage.types import FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, Type, fixed_numeric, numeric
@@ -143,10 +145,10 @@ UNARY = {
     "abs": decimals.absolute,
     "sign": decimals.sign,
     "-": decimals.negate,
-    "ceil": decimals.ceiling,
-    "floor": decimals.floor,
-    "round": decimals.round_to,
-    "trunc": decimals.truncate,
+    "ceil": rounding.ceiling,
+    "floor": rounding.floor,
+    "round": rounding.round_to,
+    "trunc": rounding.truncate,
 }
 
 
@@ -215,14 +217,14 @@ def test_rounding(oracle: Any, name: str, digits: int) -> None:
     generator = random.Random(SEED)
     texts = ["0", "0.005", "-0.005", "2.675", "1.995", "-1.995", "500", "499.999", "-5.5", "95"]
     texts += [_random_text(generator, 8, 3) for _ in range(40)]
-    compute = decimals.round_to if name == "round" else decimals.truncate
+    compute = rounding.round_to if name == "round" else rounding.truncate
     for type_ in (fixed_numeric(3), NUMERIC):
         sql = [f"{name}('{text}'::numeric{'(20,3)' if type_.scale else ''}, {digits})" for text in texts]
         expected, column = _expected(oracle, sql), _column(type_, texts)
-        result = decimals.round_type(type_, digits)
+        result = rounding.round_type(type_, digits)
         assert format_text(result, compute(column, type_, digits)).to_pylist() == expected
         assert format_text(result, compute(column[:5], type_, digits)).to_pylist() == expected[:5]
-        each = decimals.round_each(column, pa.array([digits] * len(texts)), type_, name == "trunc")
+        each = rounding.round_each(column, pa.array([digits] * len(texts)), type_, name == "trunc")
         assert each.to_pylist() == expected
 
 
@@ -287,18 +289,18 @@ def test_casts(oracle: Any) -> None:
     ]  # fmt: skip
     for target in (INT2, INT4, INT8):
         sql = [f"'{text}'::numeric::{target.name}" for text in texts]
-        found = _attempt(lambda x: decimals.to_integers(x, NUMERIC, target), target, _column(NUMERIC, texts))  # noqa: B023
+        found = _attempt(lambda x: convert.to_integers(x, NUMERIC, target), target, _column(NUMERIC, texts))  # noqa: B023
         assert not _mismatches(sql, _expected(oracle, sql), found)
     finite = [text for text in texts if text[0] not in "NI"]
     fixed = fixed_numeric(2)
     small = ["1.50", "-2.50", "0.49", "2.51"] * 10
-    assert decimals.to_integers(_column(fixed, small), fixed, INT4).to_pylist() == [2, -3, 0, 3] * 10
+    assert convert.to_integers(_column(fixed, small), fixed, INT4).to_pylist() == [2, -3, 0, 3] * 10
     for target in (FLOAT4, FLOAT8):
         sql = [f"'{text}'::numeric::{target.name}" for text in [*texts, "1e39", "1e400", "1e-400"]]
         column = _column(NUMERIC, [*texts, "1e39", "1e400", "1e-400"])
-        found = _attempt(lambda x: decimals.to_floats(x, NUMERIC, target), target, column)  # noqa: B023
+        found = _attempt(lambda x: convert.to_floats(x, NUMERIC, target), target, column)  # noqa: B023
         assert not _mismatches(sql, _expected(oracle, sql), found)
-        bulk = decimals.to_floats(_column(NUMERIC, finite * 4), NUMERIC, target)
+        bulk = convert.to_floats(_column(NUMERIC, finite * 4), NUMERIC, target)
         assert format_text(target, bulk).to_pylist() == _expected(
             oracle, [f"{t}::numeric::{target.name}" for t in finite * 4]
         )
@@ -315,10 +317,10 @@ def test_casts(oracle: Any) -> None:
     ]
     for source in (FLOAT4, FLOAT8):
         usable = [value for value in values if source == FLOAT8 or value != "1e100"]
-        found = decimals.from_floats(parse_text(source, pa.array(usable))).to_pylist()
+        found = convert.from_floats(parse_text(source, pa.array(usable))).to_pylist()
         assert found == _expected(oracle, [f"'{value}'::{source.name}::numeric" for value in usable])
     for integers in (pa.array([1, None, -5]), pa.array([7, None] * 20, pa.int16())):
-        assert format_text(fixed_numeric(0), decimals.from_integers(integers)).to_pylist() == [
+        assert format_text(fixed_numeric(0), convert.from_integers(integers)).to_pylist() == [
             None if v is None else str(v) for v in integers.to_pylist()
         ]
 
@@ -333,15 +335,15 @@ def test_rescaling(oracle: Any) -> None:
         for form in (source, NUMERIC):
             column = _column(source, texts)
             if form == NUMERIC:
-                column = decimals.rescale(column, source, NUMERIC)
-            found = _attempt(lambda x: decimals.rescale(x, form, target), target, column)  # noqa: B023
+                column = convert.rescale(column, source, NUMERIC)
+            found = _attempt(lambda x: convert.rescale(x, form, target), target, column)  # noqa: B023
             assert not _mismatches(sql, expected, found)
             good = [i for i, row in enumerate(expected) if isinstance(row, str)]
-            bulk = decimals.rescale(column.take(pa.array(good)), form, target)
+            bulk = convert.rescale(column.take(pa.array(good)), form, target)
             assert format_text(target, bulk).to_pylist() == [expected[i] for i in good]
             if len(good) < len(texts):
                 with pytest.raises(SqlError, match="numeric field overflow") as caught:
-                    decimals.rescale(column, form, target)
+                    convert.rescale(column, form, target)
                 assert caught.value.rows is not None
                 assert caught.value.rows.tolist() == [i for i in range(len(texts)) if i not in good]
 
@@ -368,9 +370,9 @@ def test_result_types() -> None:
     assert decimals.multiply_type(two, six) == fixed_numeric(8)
     assert decimals.multiply_type(fixed_numeric(20), fixed_numeric(19)) == free
     assert decimals.divide_type(two, two) == free
-    assert decimals.round_type(six, 2) == two
-    assert decimals.round_type(six, -2) == fixed_numeric(0)
-    assert decimals.round_type(six, None) == free
+    assert rounding.round_type(six, 2) == two
+    assert rounding.round_type(six, -2) == fixed_numeric(0)
+    assert rounding.round_type(six, None) == free
     assert decimals.negate_type(numeric(10, 2)) == two
 
 
@@ -386,14 +388,14 @@ def test_sums_by_group_are_exact() -> None:
             for row, value in enumerate(values):
                 exact[groups[row]] += int(value.scaleb(3)) * (1 if weights is None else int(weights[row]))
             assert decimals_limbs.Limbs(high, low.view(np.uint64)).to_list() == exact
-            again = decimals.from_limbs(*decimals.add_limbs(high, low, high, low), 3)
+            again = convert.from_limbs(*decimals.add_limbs(high, low, high, low), 3)
             assert again.to_pylist() == [Decimal(f"{2 * total}e-3") for total in exact]
 
 
 def test_sums_of_few_rows() -> None:
     column = _column(fixed_numeric(1), ["1.5", None, "-2.5"])
     high, low = decimals.sum_by_group(column, np.array([2, 1, -1]), np.array([0, 0, 1]), 3)
-    assert decimals.from_limbs(high, low, 1).to_pylist() == [Decimal("3.0"), Decimal("2.5"), Decimal("0.0")]
+    assert convert.from_limbs(high, low, 1).to_pylist() == [Decimal("3.0"), Decimal("2.5"), Decimal("0.0")]
     with pytest.raises(SqlError, match="value overflows numeric format") as caught:
         decimals.sum_by_group(_column(fixed_numeric(0), ["9" * 38] * 40), None, np.arange(40) // 2, 20)
     assert caught.value.rows is not None
@@ -410,11 +412,11 @@ def test_sum_beyond_38_digits_names_the_group() -> None:
 
 def test_halves_round_trip() -> None:
     column = _column(fixed_numeric(2), ["0", "-0.01", None, "9" * 36, "-" + "9" * 36] * 5)
-    high, low = decimals.to_limbs(column)
+    high, low = convert.to_limbs(column)
     assert (high.dtype, low.dtype) == (np.int64, np.int64)
-    assert decimals.from_limbs(high, low, 2, column).equals(column)
+    assert convert.from_limbs(high, low, 2, column).equals(column)
     sliced = column.slice(3, 20)
-    assert decimals.from_limbs(*decimals.to_limbs(sliced), 2, sliced).equals(sliced)
+    assert convert.from_limbs(*convert.to_limbs(sliced), 2, sliced).equals(sliced)
 
 
 def test_mean(oracle: Any) -> None:
