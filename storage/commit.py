@@ -455,12 +455,17 @@ class Storage:
         return segments >= max(base, self._limits.compact_bytes) or count > self._limits.segments_max
 
     def _base(self) -> Base:
-        """The tables as of the last committed epoch; opened ones from memory, others from the store."""
+        """The tables as of the last committed epoch, which the store has too by the time a base is written.
+
+        Those that are whole in memory are read there, others in the store.
+        """
         position: Position = self._log.begin_segment()
         tables: dict[str, tuple[StoredSpec, Content]] = {}
         for name, spec in self._durable.items():
-            resident = name in self._tables and self._specs[name].number == spec.number
-            content = _resident(self._tables[name]) if resident else _stored(self._recovered, spec)
+            content = _stored(self._recovered, spec)
+            table = self._tables.get(name)
+            if table is not None and table.complete and self._specs[name].number == spec.number:
+                content = _resident(table)
             tables[name] = (spec, content)
         return Base(position, encode_meta(self.sources), tables)
 
@@ -476,4 +481,4 @@ def _resident(table: StateTable) -> Content:
 
 
 def _stored(recovered: Recovered, spec: StoredSpec) -> Content:
-    return lambda: recovered.mirror.load(spec)
+    return lambda: recovered.mirror.rows(spec)

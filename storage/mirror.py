@@ -13,7 +13,7 @@ the last `position`. A crash between them leaves later operations applied early.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
@@ -109,8 +109,13 @@ class Mirror:
 
     def load(self, spec: StoredSpec) -> list[Rows]:
         """All stored rows of a table, in batches."""
+        return list(self.rows(spec))
+
+    def rows(self, spec: StoredSpec) -> Iterator[Rows]:
+        """What `load` gives, one batch after the other."""
         code = StoredCode(spec)
-        return [code.decode(v) for v in self._store.values(*table_range(spec.number), LOAD_ROWS)]
+        for values in self._store.values(*table_range(spec.number), LOAD_ROWS):
+            yield code.decode(values)
 
     def snapshot(self) -> StoreSnapshot:
         """The store as of `position`, for `cold`. Not while a stretch is being applied."""

@@ -7,6 +7,7 @@ the way of any source, each epoch ends with an fsync in a temporary directory.
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import threading
 import time
@@ -111,6 +112,9 @@ class Feed:
         self.session = LocalSession(self.database)
         self._changed = threading.Condition()
         self._relations: dict[str, str] = {}
+        # As a server does when it begins: what is there is left out of collections.
+        gc.collect()
+        gc.freeze()
         self.cpu_seconds = 0.0
         """Processor time of the last `run`, of all threads, those of checkpoints included."""
 
@@ -121,6 +125,7 @@ class Feed:
         self.session.close()
         self.database.close()
         self._folder.cleanup()
+        gc.unfreeze()
 
     @property
     def folder(self) -> Path:

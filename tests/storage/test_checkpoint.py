@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from millpond.storage import evictions
+from millpond.storage.budget import MemoryBudget
 from millpond.storage.check import check
 from millpond.storage.commit import Storage, StorageLimits
 from millpond.storage.errors import DiskFull
@@ -107,6 +110,39 @@ def test_a_base_holds_tables_nobody_asked_for(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
     assert storage.names() == ["other", "t"]
     assert content(storage) == dict.fromkeys(range(100), "kept")
+    storage.close()
+
+
+class NoMemory(MemoryBudget):
+    """For tables that keep nothing in memory beside what was written last."""
+
+    @property
+    def share(self) -> int:
+        return 0
+
+    def goals(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        return dict.fromkeys(sizes, 0)
+
+
+def test_a_base_holds_rows_that_are_in_the_store_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evictions, "LOOK_S", 0.0)
+    limits = StorageLimits(compact_bytes=0, memory=NoMemory(1 << 40))
+    storage = Storage.open(tmp_path, limits=limits)
+    table = storage.table("t", KEYED)
+    expected: dict[int, str] = {}
+    for i in range(6):
+        write(storage, i * 50, i * 50 + 100, f"{i}")
+        expected |= dict.fromkeys(range(i * 50, i * 50 + 100), f"{i}")
+        storage.checkpoint(wait=True)
+    reader = storage._log.reader
+    assert isinstance(reader, LogReader) and reader.inventory().base
+    assert not table.complete and table.resident < len(table) == len(expected)
+    storage.close()
+    RocksStore(tmp_path / "state", fresh=True).close()
+    storage = Storage.open(tmp_path)
+    assert content(storage) == expected
     storage.close()
 
 
