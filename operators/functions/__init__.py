@@ -36,6 +36,9 @@ from . import (
     temporal_trunc,
     text,
     text_bytes,
+    text_change,
+    text_join,
+    text_quote,
 )
 
 __all__ = [
@@ -70,4 +73,7 @@ __all__ = [
     "temporal_trunc",
     "text",
     "text_bytes",
+    "text_change",
+    "text_join",
+    "text_quote",
 ]

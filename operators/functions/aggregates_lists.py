@@ -23,7 +23,7 @@ from .aggregates import AggregateFunction, Int64, Types, Whole, register
 from .aggregates_extremes import best_positions, edge_positions, ranks, take_or_null
 from .json_build import json_texts
 from .registry import TypeRule
-from .text import output_text
+from .text_join import output_text
 from .vector import values
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ...storage.types import Type, array_of
 from .comparison import distinct
 from .lists import build, interleave, lists_of
 from .registry import Kernel, scalar
-from .text import output_text
 from .text_bytes import ArraySubscriptError
+from .text_join import output_text
 from .vector import masked, null_safe, typed, values
 
 if TYPE_CHECKING:

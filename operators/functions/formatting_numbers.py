@@ -18,7 +18,8 @@ from ...storage.errors import InvalidParameterValue, InvalidTextRepresentation, 
 from ...storage.types import Type
 from .formatting_dates import ordinal
 from .registry import Kernel, scalar
-from .text import output_text, quote_ident, quote_literal
+from .text_join import output_text
+from .text_quote import quote_ident, quote_literal
 from .vector import call_each, each, typed
 
 if TYPE_CHECKING:

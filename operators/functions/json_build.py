@@ -18,7 +18,7 @@ from .casts_text import text_settings
 from .json import on_parsed
 from .lists import lists_of
 from .registry import Kernel, scalar
-from .text import output_text
+from .text_join import output_text
 from .vector import each, typed
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...operators.functions.registry import SCALARS
 from ...operators.functions.tables import table
-from ...operators.functions.text import quote_ident
+from ...operators.functions.text_quote import quote_ident
 from ...storage import types as t
 from ...storage.errors import UndefinedColumn, UndefinedTable
 from .. import keywords

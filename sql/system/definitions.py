@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from ...operators.functions.text import quote_ident
+from ...operators.functions.text_quote import quote_ident
 from ..dialect import position_of
 from ..entries import MaterializedView, View
 from ..parse import parse_select

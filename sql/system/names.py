@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ...operators.functions.text import quote_ident
+from ...operators.functions.text_quote import quote_ident
 from ...storage.errors import (
     AmbiguousFunction,
     InvalidSchemaName,

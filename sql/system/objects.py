@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...operators.functions.text import quote_ident
+from ...operators.functions.text_quote import quote_ident
 from ...storage.types import BOOL, INT8, Type, format_type
 from ..catalog import Catalog
 from ..entries import (
