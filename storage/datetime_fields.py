@@ -1,4 +1,4 @@
-"""The grammar of dates and times in text: a text cut into fields, and the fields understood.
+"""The grammar of dates and times in text: its fields (`datetime_split.py`) understood one by one.
 
 As the appendix "Date/Time Input Interpretation" of PostgreSQL's manual describes, each field is read by
 what is still missing of year, month, day, time and zone.
@@ -7,137 +7,18 @@ what is still missing of year, month, day, time and zone.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from . import datetimes as dt
+from .datetime_moment import BadFormat, Moment, Overflow, ZoneOverflow, validate
+from .datetime_split import IGNORED, MONTHS, SPECIAL, split_fields
 from .errors import InvalidParameterValue
 from .zones import ABBREVIATIONS, Zone, zone
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ("jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july", "aug august",
-         "sep sept september", "oct october", "nov november", "dec december"), 1)
-    for name in names.split()
-}  # fmt: skip
-_IGNORED = frozenset(
-    ["at", "on", "sun", "sunday", "mon", "monday", "tue", "tues", "tuesday", "wed", "weds", "wednesday",
-     "thu", "thur", "thurs", "thursday", "fri", "friday", "sat", "saturday"]
-)  # fmt: skip
-_SPECIAL = frozenset(
-    ["now", "today", "tomorrow", "yesterday", "epoch", "infinity", "-infinity", "+infinity", "allballs"]
-)
-_OTHER = frozenset(
-    ["am", "pm", "ad", "bc", "t", "j", "jd", "julian", "dst", "d", "h", "m", "s", "y", "dow", "doy", "isodow",
-     "isoyear", "mm", "z", "zulu", "utc"]
-)  # fmt: skip
-_CORE = frozenset(_MONTHS) | _IGNORED | _SPECIAL | _OTHER
-
-
-class BadFormat(Exception):
-    pass
-
-
-class Overflow(Exception):
-    """A field beyond its range; `month_or_day` when another DateStyle might have made sense of it."""
-
-    def __init__(self, month_or_day: bool = False) -> None:
-        super().__init__()
-        self.month_or_day = month_or_day
-
-
-class ZoneOverflow(Exception):
-    pass
-
-
-@dataclass(slots=True)
-class Moment:
-    """What a text says. `special` is set instead of the fields for infinity, now, today …"""
-
-    special: str = ""
-    year: int | None = None
-    month: int | None = None
-    day: int | None = None
-    day_of_year: int | None = None
-    julian: int | None = None
-    micros: int | None = None
-    """Time of day."""
-    zone: Zone | int | None = None
-    """A zone, or an offset in seconds east."""
-    before_christ: bool = False
-    meridiem: str = ""
-    short_year: bool = False
-    text_month: bool = False
-    order: str = "MDY"
-    time_only: bool = False
-    expect: str = ""
-
-    @property
-    def has_date(self) -> bool:
-        if self.julian is not None or (self.day_of_year is not None and self.year is not None):
-            return True
-        return None not in (self.year, self.month, self.day)
-
-    def days(self) -> int:
-        """Days since 1970, once the fields are validated."""
-        if self.julian is not None:
-            return self.julian - 2_440_588
-        assert self.year is not None
-        if self.day_of_year is not None:
-            return dt.days_from_civil(self.year, 1, 1) + self.day_of_year - 1
-        assert self.month is not None
-        assert self.day is not None
-        return dt.days_from_civil(self.year, self.month, self.day)
-
-
-_FIELDS = re.compile(
-    r"""
-      (?P<time>\d+:[\d:.]*)
-    | (?P<date>\d+(?P<delimiter>[-/.])(?:\d+(?P=delimiter)(?:\d|(?P=delimiter))*
-                                      |[a-z](?:[\da-z]|(?P=delimiter))*)
-       |\d+[-/]\d+)
-    | (?P<number>\d+(?:\.\d*)?|\.\d+)
-    | (?P<word>[a-z]+)
-    | (?P<zone>[+-]\ *\d[\d:.]*)
-    | (?P<special>[+-]\ *[a-z]+)
-    | (?P<skip>[\s!-*,./:-@\[-`{-~])
-    """,
-    re.VERBOSE | re.ASCII,
-)
-_NAME = re.compile(r"[-+/_.:a-z0-9]*", re.ASCII)
-
-
-def _split(text: str) -> list[tuple[str, str]]:
-    """The (kind, text) fields: time, date, number, word, zone, special."""
-    lowered, position = text.lower(), 0
-    fields: list[tuple[str, str]] = []
-    while position < len(lowered):
-        match = _FIELDS.match(lowered, position)
-        if match is None:
-            raise BadFormat
-        kind, value, position = match.lastgroup or "", match[0], match.end()
-        if match["date"] is not None:
-            kind = "date"
-        if kind == "word" and _goes_on(value, lowered[position : position + 1]):
-            rest = _NAME.match(lowered, position)
-            assert rest is not None
-            kind, value, position = "date", value + rest[0], rest.end()
-        if kind != "skip":
-            fields.append((kind, value.replace(" ", "")))
-    return fields
-
-
-def _goes_on(word: str, following: str) -> bool:
-    """Whether a word is the beginning of a date (`jan-8`) or of a zone's name (`europe/paris`)."""
-    if following in ("-", "/", "."):
-        return not (following == "-" and word in ("z", "t"))
-    return (following == "+" or following.isdigit()) and word not in _CORE
-
 
 def parse_moment(text: str, order: str = "MDY", time_only: bool = False) -> Moment:
-    """Reads a text into fields and validates them; raises the private exceptions above."""
+    """Reads a text into fields and validates them; raises BadFormat, Overflow or ZoneOverflow."""
     moment = Moment(order=order, time_only=time_only)
-    fields = _split(text.strip())
+    fields = split_fields(text.strip())
     if not fields:
         raise BadFormat
     for kind, value in fields:
@@ -145,7 +26,7 @@ def parse_moment(text: str, order: str = "MDY", time_only: bool = False) -> Mome
     if moment.expect:
         raise BadFormat
     if not moment.special:
-        _validate(moment)
+        validate(moment)
     elif moment.has_date or (
         moment.zone is not None and moment.special in ("infinity", "-infinity", "epoch")
     ):
@@ -229,7 +110,7 @@ _RUN_WITH_OFFSET = re.compile(r"(?:\d{4}|\d{6})-\d\d")
 
 
 def _take_date(moment: Moment, value: str) -> None:
-    if moment.has_date or (value[0].isalpha() and re.split(r"[-/.]", value)[0] not in _MONTHS):
+    if moment.has_date or (value[0].isalpha() and re.split(r"[-/.]", value)[0] not in MONTHS):
         _take_named_zone(moment, value)
         return
     if moment.time_only and _RUN_WITH_OFFSET.fullmatch(value):
@@ -238,9 +119,9 @@ def _take_date(moment: Moment, value: str) -> None:
     pieces = re.findall(r"\d+|[a-z]+", value)
     for piece in pieces:
         if piece.isalpha():
-            if moment.month is not None or piece not in _MONTHS:
+            if moment.month is not None or piece not in MONTHS:
                 raise BadFormat
-            moment.month, moment.text_month = _MONTHS[piece], True
+            moment.month, moment.text_month = MONTHS[piece], True
     for piece in pieces:
         if piece.isdigit():
             _take_part(moment, piece)
@@ -357,7 +238,7 @@ def _target(moment: Moment, known: tuple[bool, bool, bool], long: bool) -> str:
 
 
 def _take_word(moment: Moment, word: str) -> None:
-    if word in _SPECIAL:
+    if word in SPECIAL:
         if word == "allballs":
             if moment.micros is not None:
                 raise BadFormat
@@ -367,8 +248,8 @@ def _take_word(moment: Moment, word: str) -> None:
             raise BadFormat
         else:
             moment.special = word
-    elif word in _MONTHS:
-        _take_month(moment, _MONTHS[word])
+    elif word in MONTHS:
+        _take_month(moment, MONTHS[word])
     elif word in ("am", "pm"):
         moment.meridiem = word
     elif word in ("ad", "bc"):
@@ -379,7 +260,7 @@ def _take_word(moment: Moment, word: str) -> None:
         moment.expect = "time"
     elif word in ("j", "jd", "julian"):
         moment.expect = "julian"
-    elif word in _IGNORED:
+    elif word in IGNORED:
         return
     elif word in ABBREVIATIONS or word in ("utc", "z", "zulu", "gmt"):
         _set_zone(moment, ABBREVIATIONS.get(word, 0))
@@ -397,35 +278,3 @@ def _take_month(moment: Moment, month: int) -> None:
             raise BadFormat
         moment.day = moment.month
     moment.month, moment.text_month = month, True
-
-
-def _validate(moment: Moment) -> None:
-    _validate_meridiem(moment)
-    if moment.year is not None and moment.julian is None:
-        if moment.before_christ:
-            if moment.year <= 0:
-                raise Overflow
-            moment.year = 1 - moment.year
-        elif moment.short_year:
-            moment.year += 2000 if moment.year < 70 else 1900 if moment.year < 100 else 0
-        elif moment.year <= 0:
-            raise Overflow
-    if moment.month is not None and not 1 <= moment.month <= 12:
-        raise Overflow(month_or_day=True)
-    if moment.day is not None and not 1 <= moment.day <= 31:
-        raise Overflow(month_or_day=True)
-    year, month, day = moment.year, moment.month, moment.day
-    if year is not None and month is not None and day is not None and day > dt.days_in_month(year, month):
-        raise Overflow
-
-
-def _validate_meridiem(moment: Moment) -> None:
-    if not moment.meridiem or moment.micros is None:
-        return
-    hours = moment.micros // 3_600_000_000
-    if hours > 12:
-        raise Overflow
-    if moment.meridiem == "am" and hours == 12:
-        moment.micros -= 12 * 3_600_000_000
-    elif moment.meridiem == "pm" and hours != 12:
-        moment.micros += 12 * 3_600_000_000

@@ -12,7 +12,8 @@ import time
 from datetime import date
 
 from . import datetimes as dt
-from .datetime_fields import BadFormat, Moment, Overflow, ZoneOverflow, parse_moment, parse_offset
+from .datetime_fields import parse_moment, parse_offset
+from .datetime_moment import BadFormat, Moment, Overflow, ZoneOverflow
 from .errors import DatetimeOverflow, InvalidDatetime, InvalidTimeZoneDisplacement, SqlError
 from .zones import zone
 
