@@ -18,7 +18,7 @@ import numpy.typing as npt
 from . import kernels, kernels_rows
 from .errors import ProgramLimitExceeded
 from .keycode import Keys
-from .reserve import CAPACITY_MIN, capacity_for, empty, grown, zeros
+from .reserve import CAPACITY_MIN, capacity_for, empty, grown, look_ahead, zeros
 from .tablespec import Int64Array, Positions
 
 if TYPE_CHECKING:
@@ -250,11 +250,13 @@ class HashIndex(IndexView):
             self.head = head
             # Before `used` may be rows of an undone epoch, which a compaction does not chain.
             self.link = grown(self.link, min(used, len(self.link)), needed)
+        look_ahead(self.link, needed)
 
     def _reserve_keys(self, keys: Keys) -> None:
         needed = self.count + keys.length
         if needed > len(self.head):
             self.head = grown(self.head, self.count, needed)
+        look_ahead(self.head, needed)
         if self.width:
             self.key_data = grown(self.key_data, self.count * self.width, needed * self.width)
         else:
@@ -281,6 +283,7 @@ class HashIndex(IndexView):
     def _sweep(self, least: int) -> None:
         """Moves at least so many slots on."""
         self.swept = kernels.sweep_slots(self.slots, self.after, self.swept, least)
+        look_ahead(self.after, int(self.swept / (len(self.slots) >> 1) * len(self.after)))
         if self.swept >= len(self.slots) >> 1:
             self.slots, self.swept = self.after, 0
 

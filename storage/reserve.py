@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .ahead import HUGE_PAGE, Mapping, come_near
+
 CAPACITY_MIN = 16
 SMALL_BYTES = 1 << 20
 """Arrays up to here are copied when they grow, in less than a millisecond."""
@@ -29,7 +31,6 @@ HUGE_PAGES_FROM = 4 << 20
 ADDRESSES = 1 << 45
 """Bytes of all reservations."""
 SHARE = 256
-HUGE_PAGE = 2 << 20
 MEMORY_BYTES = os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
@@ -64,10 +65,21 @@ def capacity_for(needed: int, capacity: int) -> int:
 def grown(array: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
     """`array` with room for `needed` elements, the first `used` kept: itself if it is large enough."""
     if needed <= len(array):
+        look_ahead(array, needed)
         return array
     larger = empty(capacity_for(needed, len(array)), array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+def look_ahead(array: npt.NDArray[Any], used: int) -> None:
+    """So many elements of `array` are or will be written: memory for the next is provided beside."""
+    size = used * array.itemsize
+    if size > HUGE_PAGES_FROM:
+        base = array.base.base if isinstance(array.base, np.ndarray) else array.base
+        mapping = getattr(base, "obj", None)
+        if isinstance(mapping, Mapping):
+            come_near(mapping, mapping.start + size)
 
 
 def _room() -> int:
@@ -84,14 +96,16 @@ def _reserve(needed: int, size: int, kind: np.dtype[Any]) -> npt.NDArray[Any] | 
     start = _stagger(number) if size > HUGE_PAGES_FROM else 0
     pages = start + -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
-        mapping = mmap.mmap(-1, pages, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+        mapping = Mapping(-1, pages, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
     except (OSError, ValueError, OverflowError):
         return None
     if pages > HUGE_PAGES_FROM and hasattr(mmap, "MADV_HUGEPAGE"):
         mapping.madvise(mmap.MADV_HUGEPAGE, HUGE_PAGES_FROM)
     _reserved[number] = pages
     weakref.finalize(mapping, _reserved.pop, number, None).atexit = False
-    return np.frombuffer(mapping, kind, (pages - start) // kind.itemsize, start)
+    array = np.frombuffer(mapping, kind, (pages - start) // kind.itemsize, start)
+    mapping.start, mapping.address = start, array.ctypes.data - start
+    return array
 
 
 def _stagger(number: int) -> int:
