@@ -25,8 +25,6 @@ from ..storage.kernels_copy import (
     NEWLINE,
     RETURN,
     RETURN_NEWLINE,
-    STRAY_NEWLINE,
-    STRAY_RETURN,
     extract_bytes,
     extract_csv,
     extract_text,
@@ -38,11 +36,18 @@ from ..storage.kernels_copy import (
 )
 from ..storage.textform import TextSettings, parse_text
 from .backend import CopyOptions, ResultColumn
-from .copy_codec import BINARY_HEADER, I64, SIGNATURE, U8, bytes_array, column_flags
+from .copy_codec import I64, U8, bytes_array, column_flags
+from .copy_data import (
+    allocate,
+    binary_header_size,
+    find_line_end,
+    first_invalid,
+    shown,
+    stray,
+    unquoted,
+    variable_array,
+)
 from .messages import BINARY, TEXT
-
-VALUE_SHOWN_MAX = 100
-"""Characters of a value or a line that an error's context shows."""
 
 _LINE_ENDS = {NEWLINE: b"\n", RETURN_NEWLINE: b"\r\n", RETURN: b"\r"}
 _BACKSLASH = ord("\\")
@@ -90,7 +95,7 @@ class CopyDecoder:
 
     def _decode_lines(self, data: bytes, last: bool) -> Iterator[list[pa.Array]]:
         if self._line_end < 0:
-            self._line_end = _find_line_end(data, last, self._options)
+            self._line_end = find_line_end(data, last, self._options)
         padding = b""
         if last and data and not data.endswith((b"\n", b"\r")):
             padding = _LINE_ENDS[self._line_end]
@@ -123,7 +128,7 @@ class CopyDecoder:
     def _without_header(self, data: bytes) -> bytes:
         """`data` behind the header line, or unchanged while that is incomplete."""
         mark = _LINE_ENDS[self._line_end]
-        at = _unquoted(data, mark, self._options)
+        at = unquoted(data, mark, self._options)
         if at < 0:
             return data
         self._header_due = False
@@ -175,7 +180,7 @@ class CopyDecoder:
             self._check_short_row(self._first_row(rest), field)
             raise self._at(BadCopyFormat(f'missing data for column "{name}"'), line=self._first_row(rest))
         elif code != MORE:
-            raise self._at(_stray(code, self._options.format == "csv"))
+            raise self._at(stray(code, self._options.format == "csv"))
         elif last and rest:
             text = "unterminated CSV quoted field" if field else "unexpected end of COPY data"
             raise self._at(BadCopyFormat(text), line=rest.decode(errors="replace"))
@@ -183,7 +188,7 @@ class CopyDecoder:
             self._tail = rest
 
     def _first_row(self, data: bytes) -> str:
-        return data[: _unquoted(data, _LINE_ENDS[self._line_end], self._options)].decode(errors="replace")
+        return data[: unquoted(data, _LINE_ENDS[self._line_end], self._options)].decode(errors="replace")
 
     def _check_short_row(self, line: str, fields: int) -> None:
         """Raises what is wrong with the fields that a row with too few of them has: it comes first."""
@@ -202,7 +207,7 @@ class CopyDecoder:
             begins = np.ascontiguousarray(starts[column : rows * width : width])
             stops = np.ascontiguousarray(ends[column : rows * width : width])
             texts.append(self._field_texts(column, data, begins, stops))
-            broken = _first_invalid(texts[-1]) if escapes else -1
+            broken = first_invalid(texts[-1]) if escapes else -1
             if broken >= 0:
                 whole = data[starts[broken * width] : ends[broken * width + width - 1]].tobytes()
                 self._line += broken
@@ -213,7 +218,7 @@ class CopyDecoder:
 
         def value(column: int, row: int) -> str:
             text = texts[column][row].as_py()
-            return "null input" if text is None else f'"{_shown(text)}"'
+            return "null input" if text is None else f'"{shown(text)}"'
 
         return self._convert(parse, value, lines)
 
@@ -224,19 +229,19 @@ class CopyDecoder:
         if self._options.format == "csv":
             marks = self._marks(column)
             measure_csv(data, starts, ends, marks, self._null, lengths, valid)
-            offsets, out = _allocate(lengths)
+            offsets, out = allocate(lengths)
             extract_csv(data, starts, ends, marks, valid, offsets, out)
-            return _variable_array(pa.string(), offsets, out, valid)
+            return variable_array(pa.string(), offsets, out, valid)
         measure_text(data, starts, ends, self._null, lengths, valid)
-        offsets, out = _allocate(lengths)
+        offsets, out = allocate(lengths)
         extract_text(data, starts, ends, valid, offsets, out)
-        return _variable_array(pa.string(), offsets, out, valid)
+        return variable_array(pa.string(), offsets, out, valid)
 
     # Binary.
 
     def _decode_binary(self, data: bytes, last: bool) -> Iterator[list[pa.Array]]:
         if self._header_due:
-            size = _binary_header_size(data)
+            size = binary_header_size(data)
             if size < 0 or size > len(data):
                 if last:
                     raise self._at(BadCopyFormat("COPY file signature not recognized"))
@@ -273,9 +278,9 @@ class CopyDecoder:
             stops = np.ascontiguousarray(ends[column : rows * width : width])
             lengths = np.zeros(rows + 1, dtype=np.int64)
             lengths[:rows] = np.where(stops < 0, 0, stops - begins)
-            offsets, out = _allocate(lengths)
+            offsets, out = allocate(lengths)
             extract_bytes(data, begins, stops, offsets, out)
-            values = _variable_array(pa.binary(), offsets, out, (stops >= 0).astype(np.uint8))
+            values = variable_array(pa.binary(), offsets, out, (stops >= 0).astype(np.uint8))
             return decode_binary(self._columns[column].type, values)
 
         return self._convert(parse, None, _NO_LINES)
@@ -313,82 +318,6 @@ class CopyDecoder:
         if value:
             context += f": {value}"
         elif line is not None:
-            context += f': "{_shown(line)}"'
+            context += f': "{shown(line)}"'
         error.context = context
         return error
-
-
-def _find_line_end(data: bytes, last: bool, options: CopyOptions) -> int:
-    """The kind of the first line end, as PostgreSQL decides it for the whole input; −1: unknown yet."""
-    newline, carriage = _unquoted(data, b"\n", options), _unquoted(data, b"\r", options)
-    if carriage < 0 or 0 <= newline < carriage:
-        return NEWLINE if newline >= 0 or last else -1
-    if newline == carriage + 1:
-        return RETURN_NEWLINE
-    return RETURN if carriage + 1 < len(data) or last else -1
-
-
-def _unquoted(data: bytes, mark: bytes, options: CopyOptions) -> int:
-    """Where `mark` first stands, in csv outside quotes; −1 nowhere."""
-    at = data.find(mark)
-    quote = options.quote.encode()
-    while at >= 0 and options.format == "csv" and data.count(quote, 0, at) % 2:
-        at = data.find(mark, at + 1)
-    return at
-
-
-def _first_invalid(texts: pa.Array) -> int:
-    """The first value that is no UTF-8 or holds a zero byte (numeric escapes can make them), −1 if none."""
-    data = texts.buffers()[2]
-    raw = data.to_pybytes() if data is not None else b""
-    try:
-        if 0 not in raw and (raw.isascii() or texts.validate(full=True) is None):
-            return -1
-    except pa.ArrowInvalid:
-        pass
-    for row, value in enumerate(texts.cast(pa.binary()).to_pylist()):
-        if value is not None and (b"\0" in value or value.decode(errors="ignore").encode() != value):
-            return row
-    return -1
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= VALUE_SHOWN_MAX else text[:VALUE_SHOWN_MAX] + "..."
-
-
-def _stray(code: int, csv: bool) -> SqlError:
-    what = {STRAY_RETURN: "carriage return", STRAY_NEWLINE: "newline"}[code]
-    if csv:
-        return BadCopyFormat(
-            f"unquoted {what} found in data", hint=f"Use quoted CSV field to represent {what}."
-        )
-    letter = "r" if code == STRAY_RETURN else "n"
-    return BadCopyFormat(f"literal {what} found in data", hint=f'Use "\\{letter}" to represent {what}.')
-
-
-def _binary_header_size(data: bytes) -> int:
-    """Bytes of the header with its extension; −1 when too little has come. Raises BadCopyFormat."""
-    if data[: len(SIGNATURE)] != SIGNATURE[: len(data)]:
-        raise BadCopyFormat("COPY file signature not recognized")
-    if len(data) < len(BINARY_HEADER):
-        return -1
-    flags = int.from_bytes(data[11:15], "big")
-    if flags & 0x00010000:
-        raise BadCopyFormat("invalid COPY file header (WITH OIDS)")
-    if flags & 0xFFFF0000:
-        raise BadCopyFormat("unrecognized critical flags in COPY file header")
-    return len(BINARY_HEADER) + int.from_bytes(data[15:19], "big")
-
-
-def _allocate(lengths: I64) -> tuple[np.ndarray, U8]:
-    """(int32 offsets, uninitialised bytes) for values of these lengths; the last entry is not one."""
-    offsets = np.zeros(len(lengths), dtype=np.int32)
-    _ = np.cumsum(lengths[:-1], out=offsets[1:])
-    return offsets, np.empty(int(offsets[-1]), dtype=np.uint8)
-
-
-def _variable_array(arrow: pa.DataType, offsets: np.ndarray, data: U8, valid: U8) -> pa.Array:
-    rows = len(valid)
-    nulls = rows - int(np.count_nonzero(valid))
-    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
-    return pa.Array.from_buffers(arrow, rows, [bitmap, pa.py_buffer(offsets), pa.py_buffer(data)], nulls)
