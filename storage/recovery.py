@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,9 @@ StoreOpener = Callable[[Path, bool], Store]
 
 LOAD_BYTES_MAX = 1 << 30
 """Bytes of rows given to a table at once: an Arrow string column ends at 2 GiB."""
+
+TRY_BYTES = 16 << 20
+"""The same where a table may turn out not to fit in memory."""
 
 
 @dataclass(slots=True)
@@ -197,7 +200,7 @@ def load_table(
     table = StateTable(name, spec)
     change = recovered.overlay and recovered.overlay.changes.pop(name, None)
     if (cold or warming) and (change is None or not change.truncated):
-        _open_cold(table, stored, recovered.mirror, change, epoch, warming and not cold)
+        open_cold(table, stored, recovered.mirror, change, epoch, warming and not cold)
         return table
     rows: list[Rows] = []
     if change is None or not change.truncated:
@@ -210,9 +213,15 @@ def load_table(
     return table
 
 
-def _open_cold(
-    table: StateTable, stored: StoredSpec, mirror: Mirror, change: NetChange | None, epoch: int, warming: bool
+def open_cold(
+    table: StateTable,
+    stored: StoredSpec,
+    mirror: Mirror,
+    change: NetChange | None,
+    epoch: int,
+    warming: bool = False,
 ) -> None:
+    """The table as of `epoch`, its rows in the store and not read; `change` is what the store lacks."""
     indexes = table.spec.indexes
     if not warming:
         mirror.index(stored, indexes)
@@ -229,21 +238,37 @@ def _open_cold(
 
 def restore_rows(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
     """Bulk load, in as few calls as Arrow arrays allow."""
-    for part in _bounded(rows) or [[Rows(list(stored.schema.empty()), np.empty(0, np.int64))]]:
+    if not rows:
+        rows = [Rows(list(stored.schema.empty()), np.empty(0, np.int64))]
+    for part in _bounded(rows):
         whole = _concat(part)
         table.restore(whole.columns, whole.weights, epoch)
 
 
-def _bounded(rows: Sequence[Rows]) -> list[list[Rows]]:
-    parts: list[list[Rows]] = []
+def restore_if_fits(
+    table: StateTable, rows: Iterable[Rows], stored: StoredSpec, epoch: int, bytes_max: float
+) -> bool:
+    """As `restore_rows`; False as soon as the table takes more, and is then of no more use."""
+    restore_rows(table, [], stored, epoch)
+    for part in _bounded(rows, TRY_BYTES):
+        whole = _concat(part)
+        table.restore(whole.columns, whole.weights, epoch)
+        if table.nbytes > bytes_max:
+            return False
+    return True
+
+
+def _bounded(rows: Iterable[Rows], bytes_max: int = LOAD_BYTES_MAX) -> Iterator[list[Rows]]:
+    part: list[Rows] = []
     size = 0
     for batch in rows:
-        if not parts or size + batch.nbytes > LOAD_BYTES_MAX:
-            parts.append([])
-            size = 0
-        parts[-1].append(batch)
+        if part and size + batch.nbytes > bytes_max:
+            yield part
+            part, size = [], 0
+        part.append(batch)
         size += batch.nbytes
-    return parts
+    if part:
+        yield part
 
 
 def _concat(rows: Sequence[Rows]) -> Rows:

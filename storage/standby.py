@@ -26,7 +26,7 @@ from .checkpoint import Checkpointer, Extra
 from .commit import Storage, StorageLimits, log_place
 from .disk import REAL, Disk, DiskLock
 from .errors import StartupError
-from .evictions import Evictions
+from .evictions import Evictions, whole_size
 from .folder import open_folder
 from .log import Log, LogEpoch, LogPlace, LogSource, Position
 from .log import LogTruncated as Truncated
@@ -36,12 +36,14 @@ from .recovery import (
     Recovered,
     StoreOpener,
     apply_change,
+    open_cold,
     open_mirror,
     replayed,
+    restore_if_fits,
     restore_rows,
     rocks_opener,
 )
-from .replay import NetChange, Stretch, follow
+from .replay import STRETCH_BYTES_MAX, NetChange, Stretch, follow
 from .table import StateTable, TableSpec
 
 
@@ -125,7 +127,8 @@ class Follower:
             open_store = open_store or rocks_opener(limits.memory)
             mirror = open_mirror(identity, data / "state", open_store)
             end = max(mirror.position or START, reader.end_mark() or START)
-            recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True))
+            stretch = STRETCH_BYTES_MAX if limits.memory is None else limits.memory.stretch
+            recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True), stretch)
             end = _reached(recovered)
         except OSError as error:
             lock.release()
@@ -166,24 +169,53 @@ class Follower:
         self.stale.discard(name)
         if found is not None and found.spec == spec:
             return found
-        table = StateTable(name, spec)
-        if found is not None:
+        if found is None:
+            table = self._load(name, spec, stored)
+        elif found.complete:
+            table = StateTable(name, spec)
             table.restore(*found.scan(), self.epoch)
         else:
-            self._load(table, stored)
+            table = self._load_cold(name, spec, stored)
         self._tables[name] = table
         return table
 
-    def _load(self, table: StateTable, stored: StoredSpec) -> None:
-        """Stored rows, then what the log said since."""
-        self._checkpointer.join()
-        mirror, name = self._mirror, table.name
+    def _load(self, name: str, spec: TableSpec, stored: StoredSpec) -> StateTable:
+        """Stored rows, then what the log said since; no rows if they do not fit in memory."""
+        self._settle()
+        mirror, table = self._mirror, StateTable(name, spec)
+        held = self._held.pop(name, [])
         known = mirror.specs.get(name)
-        rows = mirror.load(stored) if known is not None and known.number == stored.number else []
-        held = [(epoch, change) for epoch, change in self._held.pop(name, []) if epoch > _epoch(mirror)]
-        restore_rows(table, rows, stored, _epoch(mirror) if held else self.epoch)
+        if known is not None and known.number == stored.number:
+            budget = self._limits.memory
+            taken = sum(table.nbytes for table in self._tables.values())
+            room = float("inf") if budget is None else budget.share - taken
+            epoch = _epoch(mirror) if held else self.epoch
+            if not restore_if_fits(table, mirror.rows(stored), stored, epoch, room):
+                return self._load_cold(name, spec, stored)
+        else:
+            restore_rows(table, [], stored, _epoch(mirror) if held else self.epoch)
         for epoch, change in held:
-            apply_change(table, change, epoch)
+            if epoch > _epoch(mirror):
+                apply_change(table, change, epoch)
+        return table
+
+    def _load_cold(self, name: str, spec: TableSpec, stored: StoredSpec) -> StateTable:
+        """The table with its rows in the store, which is first brought to where the tables are.
+
+        Raises what keeps the store from that.
+        """
+        self._settle()
+        checkpointer = self._checkpointer
+        checkpointer.run(self.position, None, Extra(sizes=self._sizes()))
+        if checkpointer.error is not None:
+            raise checkpointer.error
+        table = StateTable(name, spec)
+        open_cold(table, stored, self._mirror, None, self.epoch)
+        return table
+
+    def _sizes(self) -> dict[int, tuple[int, int]]:
+        """(rows, bytes) of the opened tables, by number."""
+        return {self._specs[n].number: (len(t), whole_size(t)) for n, t in self._tables.items()}
 
     def catch_up(self, until: Position | None = None) -> Advance | None:
         """Applies the epochs that the writer has made durable, or those up to `until`.
@@ -264,7 +296,7 @@ class Follower:
                 self._held[name] = [one for one in held if one[0] > _epoch(self._mirror)]
             self._checkpoint_time, self._read = now, 0
             requests = self._evictions.request(self._tables, self._specs)
-            self._checkpointer.start(self.position, None, Extra(requests))
+            self._checkpointer.start(self.position, None, Extra(requests, self._sizes()))
             self._unsettled = True
 
     def _mind_memory(self) -> None:
