@@ -40,6 +40,11 @@ def cluster(tmp_path: Path) -> ClusterProcesses:
 def test_a_lost_store_is_made_anew(
     cluster: ClusterProcesses, whose: str, harm: Callable[[Path], None]
 ) -> None:
+    made_anew(cluster, whose, harm)
+
+
+def made_anew(cluster: ClusterProcesses, whose: str, harm: Callable[[Path], None]) -> None:
+    """Harms the store of one, writes until it comes back, and compares what it has then."""
     with cluster:
         with cluster.connect() as connection:
             for statement in STATEMENTS:
