@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
+from millpond.server import serve as serving
+from millpond.server.__main__ import main
+from millpond.server.config import Config
 from millpond.server.gentle import HOLD_S_MAX, OWED_S_MAX, Gentle, main_thread
 
 HELD = """
@@ -101,6 +106,25 @@ def test_a_crowd_is_remembered_and_forgotten() -> None:
 def test_holding_keeps_other_threads_from_running() -> None:
     done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n", done.stderr
+
+
+def test_a_standby_starts_gently_and_is_like_any_other_when_it_has_caught_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bool] = []
+
+    def serve(config: Config, standby: bool, caught_up: Callable[[], None]) -> int:
+        watching = [thread for thread in threading.enumerate() if thread.name == "gentle"]
+        caught_up()
+        for thread in watching:
+            thread.join()
+        seen.append(standby and config.start_share < 100 and bool(watching))
+        return 0
+
+    monkeypatch.setattr(serving, "serve", serve)
+    assert main(["standby", "--start-share", "50"]) == 0
+    assert main(["standby", "--start-share", "100"]) == 0
+    assert seen == [True, False]
 
 
 def test_the_system_says_how_long_a_thread_has_run() -> None:
