@@ -16,6 +16,7 @@ from ...planner.define_sink import SINK_ID
 from ...runtime.sink import SinkBatch
 from ...sql.entries import Sink
 from ...storage.errors import ConnectionFailure, FeatureNotSupported
+from ...storage.log_kafka_client import initialise
 from .kafka_options import QUIET, KafkaOptions, check_client, sink_options
 from .kafka_topic import TopicQuestions, kafka_problem
 from .sink_records import records_of
@@ -53,7 +54,7 @@ class KafkaSinkWriter:
     def progress(self) -> int:
         try:
             _ = TopicQuestions(self._options, self._group).describe()
-            self._producer.init_transactions(TRANSACTION_S)
+            initialise(self._producer, TRANSACTION_S)
             found = self._group.committed([TopicPartition(self._place, 0)], TRANSACTION_S)
         except KafkaException as error:
             raise kafka_problem(self._options, error) from None
