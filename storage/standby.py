@@ -234,7 +234,7 @@ class Follower:
             try:
                 self._follow(self.reader.read(self.position, mark), self._specs, advance)
             except Truncated:
-                self._follow(self.reader.read(None, mark), {}, advance)
+                self._begin_again(mark, advance)
         self._current_at = asked
         self._mind_memory()
         self._checkpoint_when_due()
@@ -247,6 +247,27 @@ class Follower:
     def _follow(self, epochs: Iterable[LogEpoch], specs: dict[str, StoredSpec], advance: Advance) -> None:
         for stretch in follow(self._counted(epochs), specs):
             self._apply(stretch, advance)
+
+    def _begin_again(self, mark: Position, advance: Advance) -> None:
+        """From the log's base, which the store takes in first: tables read of it what fits in memory.
+
+        Raises what keeps the store from that.
+        """
+        before = set(self._specs)
+        self._settle()
+        self._checkpointer.run(mark, None)
+        if self._checkpointer.error is not None:
+            raise self._checkpointer.error
+        mirror = self._mirror
+        assert mirror.position is not None
+        self._tables.clear()
+        self._held.clear()
+        self._specs = dict(mirror.specs)
+        self._last_number = max([self._last_number, *(spec.number for spec in self._specs.values())])
+        self.position, self.sources = mirror.position, decode_meta(mirror.offsets)
+        self._checkpoint_time, self._read = self._clock(), 0
+        advance.reshaped = True
+        advance.tables |= before | self._specs.keys()
 
     def _counted(self, epochs: Iterable[LogEpoch]) -> Iterator[LogEpoch]:
         for epoch in epochs:

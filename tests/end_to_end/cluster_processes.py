@@ -90,6 +90,10 @@ class ClusterProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """kill -9 for those that still run."""
         for node in self.nodes.values():
             if node._process is not None and node._process.poll() is None:
                 node.kill()
