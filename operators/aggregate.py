@@ -337,10 +337,13 @@ class _ShownAggregate(_Aggregate):
         found = grouping(columns[: len(self.keys)], self.keys.types, len(kept), context)
         groups, _, entries, positions = self._groups(found)
         ids = groups.ids
+        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        written = self.writer.renew(kept.weights, fed, groups, entries, positions, context)
+        if written is not None:
+            return partial(self._changes, groups, positions, written, None, context)
         written = self.writer.begin(kept.weights, ids, positions)
         if written.least < 0:
             raise InternalError("a row goes more often than it came")
-        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
         self.writer.finish(written, fed, groups, positions, context)
         copied = None
         if written.least > 0 or not len(self.keys):

@@ -15,8 +15,11 @@ import pyarrow as pa
 
 from ..storage import kernels_sums
 from ..storage.columns import GrowingColumn, GrowingFixed
+from ..storage.index import Entries
+from ..storage.kernels_groups import COUNT as WEIGHTS
 from ..storage.versions import GrowingRows
 from .aggregate_calls import Groups, Measure, Rows
+from .aggregate_fused import FusedWriter, Step, call_steps, kept_step
 from .aggregate_table import COUNT, GroupTable
 from .batch import Int64Array, poll
 from .node import EpochContext
@@ -74,6 +77,46 @@ class GroupWriter:
         self._copies = [
             (place, groups.column(part)) for place, part in kinds if place not in written
         ]  # a column that is shown twice
+        self._fused, self._others = self._fusable()
+
+    def _fusable(self) -> tuple[FusedWriter | None, list[_Call]]:
+        """What is written by one call, and the calls that are not; None if there is a key of another kind."""
+        columns = self._table.columns
+        steps: list[Step] = [(WEIGHTS, self.count, 0)]
+        for place in [place for place, _ in self._keys]:
+            step = kept_step(columns[place], place)
+            if step is None:
+                return None, []
+            steps.append(step)
+        data, others = list[tuple[int, bool]](), list[_Call]()
+        for call in self._calls:
+            function = call.measure.call.function
+            if not function.adds or (call.result is not None and function.shows is None):
+                others.append(call)
+                continue
+            data.append((call.feed, "sum" in function.adds))
+            steps += call_steps(call.states, function.adds, function.shows, call.result, len(data) - 1)
+        return FusedWriter(self._table, steps, data), others
+
+    def renew(
+        self,
+        weights: Int64Array,
+        fed: Sequence[Rows],
+        groups: Groups,
+        entries: Entries,
+        positions: Int64Array,
+        context: EpochContext,
+    ) -> Written | None:
+        """Writes and enters rows of groups, all there already; None, and nothing is done, if it cannot."""
+        if self._fused is None or groups.known < groups.count:
+            return None
+        found = self._fused.write(weights, groups.ids, positions, entries, fed)
+        if found is None:
+            return None
+        rows, start = found
+        written = Written(rows, start, rows.limit, 1)
+        self._finish(written, self._others, fed, groups, positions, context)
+        return written
 
     def begin(self, weights: Int64Array, ids: Int64Array, positions: Int64Array) -> Written:
         """Begins the rows of groups that were at `positions`, −1 being new, with their counts."""
@@ -94,10 +137,22 @@ class GroupWriter:
         context: EpochContext,
     ) -> None:
         """Writes everything else; `fed` is what the feeds show."""
-        columns, start, stop = written.rows.columns, written.start, written.stop
+        columns, start = written.rows.columns, written.start
         for place, number in self._keys:
             columns[place].append(groups.keys[number], start)
-        for call in self._calls:
+        self._finish(written, self._calls, fed, groups, positions, context)
+
+    def _finish(
+        self,
+        written: Written,
+        calls: Sequence[_Call],
+        fed: Sequence[Rows],
+        groups: Groups,
+        positions: Int64Array,
+        context: EpochContext,
+    ) -> None:
+        columns, start, stop = written.rows.columns, written.start, written.stop
+        for call in calls:
             poll(context)
             rows = fed[call.feed]
             if not (call.writes and self._write(call, written, rows, groups, positions)):

@@ -28,15 +28,17 @@ _DTYPES: dict[pa.DataType, np.dtype[Any]] = {
     pa.binary(16): np.dtype("V16"),
 }
 
+_WIDE = np.dtype("V16")
 _NO_BYTES = np.empty(0, np.uint8)
 _ONE_OFFSET = np.zeros(1, np.int32)
 
 
 def fixed_dtype(arrow: pa.DataType) -> np.dtype[Any] | None:
     """The numpy type of a fixed-width column, None for bool and for variable width."""
-    if pa.types.is_decimal128(arrow):
-        return np.dtype("V16")
-    return _DTYPES.get(arrow)
+    found = _DTYPES.get(arrow)
+    if found is None and pa.types.is_decimal128(arrow):
+        return _WIDE
+    return found
 
 
 def is_bytes(arrow: pa.DataType) -> bool:

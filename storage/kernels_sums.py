@@ -36,7 +36,7 @@ def _product(a, b):
 
 
 @nb.njit(nogil=True, inline="always")
-def _add(words, group, value, weight):
+def add_wide(words, group, value, weight):
     """Adds weight · value to the 128-bit integer of a group, modulo 2^128."""
     if weight == 1:
         low, high = np.uint64(value), value >> 63
@@ -61,7 +61,7 @@ def add_by_group(data, weights, ids, old_counts, old_words, counts, words):
     words[2 * known :] = 0
     for i in range(data.size):
         counts[ids[i]] += weights[i]
-        _add(words, ids[i], data[i], weights[i])
+        add_wide(words, ids[i], data[i], weights[i])
 
 
 @njit([t.int64(*_ROWS, _INT64_OUT)], cache=True, nogil=True)
@@ -93,7 +93,7 @@ def write_sums(data, weights, ids, positions, start, counts, words):
     for i in range(data.size):
         row = start + ids[i]
         counts[row] += weights[i]
-        _add(words, row, data[i], weights[i])
+        add_wide(words, row, data[i], weights[i])
     least = np.int64(0x7FFFFFFFFFFFFFFF)
     for g in range(groups):
         least = min(least, counts[start + g])

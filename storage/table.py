@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from .apply import NumberedKeys, apply_delta, integrate_bag
 from .change import Change, DistinctRows
+from .columns import GrowingColumn
 from .compaction import BESIDE_ROWS, WRITTEN_SHARE, Compaction
 from .errors import InternalError
 from .index import Entries
@@ -124,6 +125,24 @@ class StateTable(TableState):
         """(the rows, the position of the next): where one may write the columns of rows to come."""
         self._now()
         return self._rows, self._rows.limit
+
+    @property
+    def columns(self) -> Sequence[GrowingColumn]:
+        """The columns, to see of what kind they are."""
+        return self._rows.columns
+
+    def opened(self) -> tuple[GrowingRows, int]:
+        """(the rows, the mark of the open epoch): for who writes rows and enters them itself."""
+        now = self._now()
+        return self._rows, now
+
+    def note_entered(self, entries: Entries, positions: Positions) -> None:
+        """Rows that lie behind the others, in a keyed table without other indexes, are in the primary index.
+
+        They are the current ones of `entries`, in the place of those at `positions`, which have ended.
+        """
+        self._rows.note_entered(entries)
+        self._ended.append(positions)
 
     def upsert_written(self, entries: Entries) -> None:
         """`upsert_entered` of rows that lie in the `room` already, in a keyed table without other indexes."""

@@ -214,6 +214,11 @@ class GrowingRows(VersionedRows[GrowingColumn, HashIndex]):
         self._enter((), None, count)
         return start
 
+    def note_entered(self, entries: Entries) -> None:
+        """Rows that replace others are written, and in the primary index, already."""
+        self.primary.undo.append((entries, self.limit))
+        self.limit += len(entries)
+
     def _enter(
         self,
         columns: Sequence[pa.Array],

@@ -111,6 +111,8 @@ class AggregateFunction:
     """`finish` fails on no state that there can be."""
     advance: Advance | None = field(default=None, compare=False, repr=False)
     write: Write | None = field(default=None, compare=False, repr=False)
+    adds: tuple[str, ...] = field(default=(), compare=False)
+    """What becomes of each accumulator: weights are added ("count"), or weight · value, 128 bits ("sum")."""
     show: Show | None = field(default=None, compare=False, repr=False)
     improve: Improve | None = field(default=None, compare=False, repr=False)
     renew: Renew | None = field(default=None, compare=False, repr=False)

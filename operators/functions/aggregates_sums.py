@@ -109,7 +109,7 @@ for _args, _partial in (((), _count_all), ((Type("any"),), _count)):
     register(
         AggregateFunction(
             "count", _args, t.INT8, "linear", lambda types: (t.INT8,), _partial, _merge_counts, _first,
-            result_at=0, total=True, write=_write_counts,
+            result_at=0, total=True, write=_write_counts, adds=("count",),
             doc="Number of rows, or of values that are not NULL.",
         )
     )  # fmt: skip
@@ -334,13 +334,15 @@ def _register_exact() -> None:
             AggregateFunction(
                 "sum", (type_,), t.INT8 if small else _WIDE, "linear", _wide_accumulators, _partial_wide,
                 _merge_wide, _finish_bigint if small else _finish_wide, total=not small,
-                advance=_advance_wide, write=_write_wide, shows=None if small else 1, doc=doc,
+                advance=_advance_wide, write=_write_wide, shows=None if small else 1, adds=("count", "sum"),
+                doc=doc,
             )
         )  # fmt: skip
         register(
             AggregateFunction(
                 "avg", (type_,), t.NUMERIC, "linear", _wide_accumulators, _partial_wide, _merge_wide,
-                _finish_average, total=True, advance=_advance_wide, write=_write_wide, doc=doc_avg,
+                _finish_average, total=True, advance=_advance_wide, write=_write_wide,
+                adds=("count", "sum"), doc=doc_avg,
             )
         )  # fmt: skip
     register(
