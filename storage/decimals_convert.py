@@ -29,17 +29,6 @@ def parse_numeric(type_: Type, text: str) -> Decimal | str:
     return value.to_text(parsed) if type_.scale is None else parsed
 
 
-def to_limbs(array: pa.Array) -> tuple[Int64s, Int64s]:
-    """(high, low) 64-bit halves of the unscaled values of a decimal128 column, 0 where NULL."""
-    found = limbs.of_array(array)
-    return found.high, found.low.view(np.int64)
-
-
-def from_limbs(high: Int64s, low: Int64s, scale: int, like: pa.Array | None = None) -> pa.Array:
-    """The decimal128(38, scale) column of two halves as `to_limbs` gives them."""
-    return limbs.to_array(Limbs(high, low.view(np.uint64)), scale, like)
-
-
 def to_decimals(array: pa.Array, type_: Type) -> list[Decimal | None]:
     """Each value as Decimal, whichever form the column has."""
     if type_.scale is not None:

@@ -7,7 +7,7 @@ schoolbook in base 2^32 (Knuth, TAOCP vol. 2, 4.3.1, algorithm M).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -185,40 +185,3 @@ def compare(a: Limbs, b: Limbs) -> npt.NDArray[np.int8]:
     greater = (a.high > b.high) | ((a.high == b.high) & (a.low > b.low))
     equal = (a.high == b.high) & (a.low == b.low)
     return greater.astype(np.int8) * 2 - 1 + equal
-
-
-def sum_by_group(a: Limbs, weights: Int64s | None, groups: Int64s, count: int) -> tuple[Limbs, Mask]:
-    """Σ weight × value of each group 0 … count−1, and the groups whose sum exceeds 38 digits.
-
-    Exact: the values are cut in 32-bit pieces, whose sums over up to 2^20 rows a double holds exactly.
-    """
-    wrong = np.zeros(count, dtype=bool)
-    if weights is not None and not (weights == 1).all():
-        a, overflow = multiply(a, of_int64(weights))
-        wrong[groups[overflow]] = True
-    total = Limbs(np.zeros(count, np.int64), np.zeros(count, np.uint64))
-    for start in range(0, len(groups), 1 << 20):
-        part = slice(start, start + (1 << 20))
-        total = add(total, _sum_part(Limbs(a.high[part], a.low[part]), groups[part], count))
-        wrong |= too_long(total)
-    return total, wrong
-
-
-def _sum_part(a: Limbs, groups: Int64s, count: int) -> Limbs:
-    def total(piece: npt.NDArray[Any]) -> Int64s:
-        return np.bincount(groups, piece.astype(np.float64), count).astype(np.int64)
-
-    narrow = a.narrow()
-    p0 = total(a.low & _MASK32)
-    if narrow is not None:
-        p1, p2, p3 = total(narrow >> 32), np.zeros(count, np.int64), np.zeros(count, np.int64)
-        p1_carry = (p0 >> 32) + p1
-        return Limbs(p1_carry >> 32, _join(p0, p1_carry))
-    p1 = total(a.low >> _SHIFT32) + (p0 >> 32)
-    p2 = total(a.high & 0xFFFFFFFF) + (p1 >> 32)
-    p3 = total(a.high >> 32) + (p2 >> 32)
-    return Limbs(_join(p2, p3).view(np.int64), _join(p0, p1))
-
-
-def _join(low: Int64s, high: Int64s) -> UInt64s:
-    return low.view(np.uint64) & _MASK32 | high.view(np.uint64) << _SHIFT32

@@ -1,6 +1,6 @@
 """Recovery: from a log and a store, whatever a crash left of them, to the last committed epoch.
 
-1. The log finds its own end (`log_files.py`); what is behind it does not exist.
+1. The log finds its own end (`log_end.py`); what is behind it does not exist.
 2. The store says how far it mirrors this log. If it cannot be read, mirrors another log, or is older than the
    log reaches back, it is emptied and rebuilt from the log's base.
 3. Epochs behind the store's position are netted. All but the last stretch are applied to the store; the

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -374,56 +372,3 @@ def test_result_types() -> None:
     assert rounding.round_type(six, -2) == fixed_numeric(0)
     assert rounding.round_type(six, None) == free
     assert decimals.negate_type(numeric(10, 2)) == two
-
-
-def test_sums_by_group_are_exact() -> None:
-    generator = random.Random(SEED)
-    for magnitude in (10**6, 10**17, 10**30):
-        values = [Decimal(generator.randrange(-magnitude, magnitude)).scaleb(-3) for _ in range(3000)]
-        column = pa.array([*values, None], pa.decimal128(38, 3))
-        groups = np.array([generator.randrange(7) for _ in range(3001)])
-        for weights in (None, np.array([generator.choice([-2, -1, 1, 3]) for _ in range(3001)])):
-            high, low = decimals.sum_by_group(column, weights, groups, 8)
-            exact = [0] * 8
-            for row, value in enumerate(values):
-                exact[groups[row]] += int(value.scaleb(3)) * (1 if weights is None else int(weights[row]))
-            assert decimals_limbs.Limbs(high, low.view(np.uint64)).to_list() == exact
-            again = convert.from_limbs(*decimals.add_limbs(high, low, high, low), 3)
-            assert again.to_pylist() == [Decimal(f"{2 * total}e-3") for total in exact]
-
-
-def test_sums_of_few_rows() -> None:
-    column = _column(fixed_numeric(1), ["1.5", None, "-2.5"])
-    high, low = decimals.sum_by_group(column, np.array([2, 1, -1]), np.array([0, 0, 1]), 3)
-    assert convert.from_limbs(high, low, 1).to_pylist() == [Decimal("3.0"), Decimal("2.5"), Decimal("0.0")]
-    with pytest.raises(SqlError, match="value overflows numeric format") as caught:
-        decimals.sum_by_group(_column(fixed_numeric(0), ["9" * 38] * 40), None, np.arange(40) // 2, 20)
-    assert caught.value.rows is not None
-    assert caught.value.rows.tolist() == list(range(20))
-
-
-def test_sum_beyond_38_digits_names_the_group() -> None:
-    column = _column(fixed_numeric(0), ["9" * 38, "1", "5"])
-    with pytest.raises(SqlError, match="value overflows numeric format") as caught:
-        decimals.sum_by_group(column, None, np.array([1, 1, 0]), 3)
-    assert caught.value.rows is not None
-    assert caught.value.rows.tolist() == [1]
-
-
-def test_halves_round_trip() -> None:
-    column = _column(fixed_numeric(2), ["0", "-0.01", None, "9" * 36, "-" + "9" * 36] * 5)
-    high, low = convert.to_limbs(column)
-    assert (high.dtype, low.dtype) == (np.int64, np.int64)
-    assert convert.from_limbs(high, low, 2, column).equals(column)
-    sliced = column.slice(3, 20)
-    assert convert.from_limbs(*convert.to_limbs(sliced), 2, sliced).equals(sliced)
-
-
-def test_mean(oracle: Any) -> None:
-    generator = random.Random(SEED)
-    cases = [[_random_text(generator, 7, 2) for _ in range(generator.randrange(1, 9))] for _ in range(40)]
-    sums = _column(fixed_numeric(2), [str(sum(map(Decimal, case))) for case in cases])
-    counts = np.array([len(case) for case in cases])
-    sql = ["(SELECT avg(v) FROM unnest(ARRAY[" + ",".join(case) + "]::numeric(20,2)[]) v)" for case in cases]
-    assert decimals.mean(sums, counts, fixed_numeric(2)).to_pylist() == _expected(oracle, sql)
-    assert decimals.mean(sums[:1], np.array([0]), fixed_numeric(2)).to_pylist() == [None]
