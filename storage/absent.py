@@ -17,23 +17,29 @@ import pyarrow as pa
 from .arrowview import validity
 from .changelog import Rows
 from .cold import ColdRows
+from .key_filter import PRIMARY, KeyFilters
 from .keycode import Keys, encode_keys, group_ids
 from .tablespec import Int64Array, Positions
 from .types import Type
 from .versions import GrowingRows, VersionedRows
 
-_PRIMARY = -1
-"""Stands for the primary index among the numbers of secondary ones."""
-
 
 class Absent:
     """`count` live rows are only in `cold`."""
 
-    __slots__ = ("_whole", "cold", "count", "place")
+    __slots__ = ("_whole", "cold", "count", "filters", "place")
 
-    def __init__(self, cold: ColdRows, count: int, place: bytes | None = None) -> None:
+    def __init__(
+        self,
+        cold: ColdRows,
+        count: int,
+        place: bytes | None = None,
+        filters: KeyFilters | None = None,
+    ) -> None:
         self.cold = cold
         self.count = count
+        self.filters = filters
+        """What keys those rows may have; None if that is not known: they were never in memory."""
         self.place = place
         """Of a table being warmed: all rows before are in memory (`ColdRows.part`)."""
         self._whole: dict[int, npt.NDArray[np.bool_]] = {}
@@ -41,7 +47,7 @@ class Absent:
 
     def rebased(self, cold: ColdRows) -> Absent:
         """The same over a later state of the store, whose changes since are all in memory."""
-        new = Absent(cold, self.count, self.place)
+        new = Absent(cold, self.count, self.place, self.filters)
         new._whole = self._whole
         return new
 
@@ -56,12 +62,15 @@ class Absent:
     def missing(self, rows: GrowingRows, keys: Sequence[pa.Array], length: int) -> Rows | None:
         """The rows with these keys that are in the store only, None if there are none."""
         entries = rows.primary.enter(encode_keys(keys, rows.key_types, length))
-        asked = self._flags(_PRIMARY, rows.primary.count)
+        asked = self._flags(PRIMARY, rows.primary.count)
         unknown = np.flatnonzero((rows.primary.head[entries] < 0) & ~asked[entries])
         if not len(unknown):
             return None
-        _, found = self.cold.find(distinct_keys(keys, rows.key_types, unknown))
+        wanted = self._wanted(PRIMARY, keys, rows.key_types, unknown)
         asked[entries] = True
+        if not len(wanted):
+            return None
+        _, found = self.cold.find(wanted)
         return found if len(found) else None
 
     def missing_matches(
@@ -75,9 +84,19 @@ class Absent:
         unknown = asked[~whole[entries]]
         if not len(unknown):
             return None
-        _, found = self.cold.matches(index, distinct_keys(keys, types, unknown))
+        wanted = self._wanted(index, keys, types, unknown)
         whole[entries] = True
+        if not len(wanted):
+            return None
+        _, found = self.cold.matches(index, wanted)
         return unknown_rows(rows, found)
+
+    def _wanted(self, index: int, keys: Sequence[pa.Array], types: Sequence[Type], places: Positions) -> Keys:
+        """The keys at `places` for which the store is to be asked, each once."""
+        encoded = _encode(keys, types, places)
+        if self.filters is not None:
+            encoded = self.filters.may_have(index, encoded)
+        return _distinct(encoded) if len(encoded) else encoded
 
     def _flags(self, index: int, count: int) -> npt.NDArray[np.bool_]:
         flags = self._whole.get(index, np.zeros(0, np.bool_))
@@ -112,8 +131,12 @@ def chosen_rows(rows: Rows, places: Positions) -> Rows:
 
 def distinct_keys(keys: Sequence[pa.Array], types: Sequence[Type], places: Positions) -> Keys:
     """The keys at `places`, each once."""
-    _, first = group_ids(_encode(keys, types, places))
-    return _encode(keys, types, places[first])
+    return _distinct(_encode(keys, types, places))
+
+
+def _distinct(keys: Keys) -> Keys:
+    _, first = group_ids(keys)
+    return keys if len(first) == len(keys) else keys.take(first)
 
 
 def without_nulls(keys: Sequence[pa.Array], length: int) -> Int64Array:

@@ -17,6 +17,7 @@ from .cold import BATCH_ROWS, ColdRows
 from .coldview import admit, parts_of, scan_incomplete
 from .compaction import Compaction
 from .index import Entries
+from .key_filter import KeyFilters
 from .replay import NetChange
 from .snapshot import TableSnapshot
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
@@ -72,8 +73,9 @@ class TableState:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in use for rows and indexes."""
-        return self._rows.nbytes
+        """Bytes in use for rows and indexes, and to know which rows are in the store only."""
+        filters = None if self._absent is None else self._absent.filters
+        return self._rows.nbytes + (0 if filters is None else filters.nbytes)
 
     # -- reading
 
@@ -169,7 +171,11 @@ class TableState:
         left, gone = rows.evicted(self._committed - 1, cold.epoch, bytes_max)
         if not gone and absent is None:
             return
-        self._rows, self._absent = left, Absent(cold, gone + (0 if absent is None else absent.count))
+        filters = KeyFilters(len(self.spec.indexes)) if absent is None else absent.filters
+        if filters is not None:
+            filters.add(rows, rows.visible()[:gone])
+        count = gone + (0 if absent is None else absent.count)
+        self._rows, self._absent = left, Absent(cold, count, filters=filters)
         self._publish(self._committed)
 
     def open_cold(self, cold: ColdRows, count: int, warming: bool = False) -> None:

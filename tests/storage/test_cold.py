@@ -10,7 +10,9 @@ import pytest
 
 from millpond.storage import table as table_module
 from millpond.storage.changelog import Rows, StoredSpec
+from millpond.storage.cold import ColdRows
 from millpond.storage.errors import IoError
+from millpond.storage.keycode import Keys
 from millpond.storage.log import Position
 from millpond.storage.memory import MemoryStore
 from millpond.storage.mirror import Mirror
@@ -19,7 +21,7 @@ from millpond.storage.rocks import RocksStore
 from millpond.storage.schema import Schema
 from millpond.storage.store import Store, StoreBatch
 from millpond.storage.table import StateTable, TableSnapshot
-from millpond.storage.tablespec import TableChange, TableSpec
+from millpond.storage.tablespec import Positions, TableChange, TableSpec
 from millpond.storage.types import INT8
 
 from .test_table import SPECS, Model, apply, check, check_commit, content, delete, truncate, upsert
@@ -127,6 +129,36 @@ def test_a_closed_store_says_so_and_its_folder_is_free(tmp_path: Path) -> None:
         with pytest.raises(IoError):
             read()
     RocksStore(tmp_path / "state").close()
+
+
+def test_the_store_is_hardly_asked_for_keys_that_are_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = TableSpec(Schema.of(k=INT8, v=INT8), (0,), ((1,),))
+    table, checkpoints = StateTable("t", spec), Checkpoints(MemoryStore(), spec)
+    table.begin(1)
+    table.upsert([pa.array(range(1000)), pa.array(range(0, 2000, 2))])
+    checkpoints.pending.append(table.commit())
+    checkpoints.begin(table)
+    checkpoints.end(table, 0)
+    asked: list[int] = []
+    find, matches = ColdRows.find, ColdRows.matches
+
+    def finding(cold: ColdRows, keys: Keys) -> tuple[Positions, Rows]:
+        asked.append(len(keys))
+        return find(cold, keys)
+
+    def matching(cold: ColdRows, index: int, keys: Keys) -> tuple[Positions, Rows]:
+        asked.append(len(keys))
+        return matches(cold, index, keys)
+
+    monkeypatch.setattr(ColdRows, "find", finding)
+    monkeypatch.setattr(ColdRows, "matches", matching)
+    table.begin(2)
+    assert (table.lookup([pa.array(range(1000, 2000))]) < 0).all()
+    assert not len(table.matches(0, [pa.array(range(1, 2001, 2))])[0])
+    assert sum(asked) < 100
+    assert (table.lookup([pa.array(range(1000))]) >= 0).all()
+    assert len(table.matches(0, [pa.array(range(0, 2000, 2))])[0]) == 1000
+    table.commit()
 
 
 def test_a_table_opened_cold_has_its_rows() -> None:
