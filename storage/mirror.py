@@ -15,6 +15,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import pyarrow as pa
+
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
 from .keycode import HASH_NAME, VNODES, encode_keys
@@ -224,7 +226,7 @@ class Mirror:
             count = min(ENCODE_ROWS, change.deleted_count - start)
             columns = [column.slice(start, count) for column in change.deleted]
             keys = store_keys(spec, encode_keys(columns, spec.key_types, count))
-            self._delete([*self._stale_entries(spec, keys), *keys])
+            self._delete([*self._entries_going(spec, columns, keys), *keys])
         code = StoredCode(spec)
         for rows in change.rows:
             for start in range(0, len(rows), SORT_ROWS):
@@ -237,8 +239,9 @@ class Mirror:
             part = order[at : at + ENCODE_ROWS]
             keys, values = store_keys(spec, encoded.take(part)), code.encode(rows.take(part))
             if spec.number in self._indexes:
-                # Entries may be gone before their rows are replaced: after a crash that is done again.
-                self._delete(self._stale_entries(spec, keys))
+                if not self._indexed_by_key(spec):
+                    # Entries may be gone before their rows are replaced: after a crash that is done again.
+                    self._delete(self._stale_entries(spec, keys))
                 entries = _entries(spec, self._indexes[spec.number], code.decode(values))
                 keys, values = keys + entries, values + [b""] * len(entries)
             self._write(keys, values)
@@ -253,6 +256,23 @@ class Mirror:
             stop = at + BATCH_ROWS
             self._store.write(StoreBatch(keys=keys[at:stop], values=values[at:stop]))
             self.pause()
+
+    def _indexed_by_key(self, spec: StoredSpec) -> bool:
+        """Whether a row's key says what its index entries are: another row of that key has the same."""
+        return all(set(places) <= set(spec.key_columns) for places in self._indexes.get(spec.number, ()))
+
+    def _entries_going(
+        self, spec: StoredSpec, columns: Sequence[pa.Array], keys: Sequence[bytes]
+    ) -> list[bytes]:
+        """The index entries of rows that are deleted; `columns` are those of their key."""
+        if not self._indexed_by_key(spec):
+            return self._stale_entries(spec, keys)
+        by_place = dict(zip(spec.key_columns, columns, strict=True)) if columns else {}
+        return [
+            entry
+            for number, places in enumerate(self._indexes.get(spec.number, ()))
+            for entry in index_keys(spec, number, places, by_place, keys)
+        ]
 
     def _stale_entries(self, spec: StoredSpec, keys: Sequence[bytes]) -> list[bytes]:
         """The index entries of the rows that the store has under these keys, about to go or be replaced."""
@@ -270,7 +290,7 @@ def _entries(spec: StoredSpec, indexes: Sequence[tuple[int, ...]], rows: Rows) -
     return [
         entry
         for number, places in enumerate(indexes)
-        for entry in index_keys(spec, number, places, rows.columns, keys)
+        for entry in index_keys(spec, number, places, dict(enumerate(rows.columns)), keys)
     ]
 
 

@@ -10,7 +10,7 @@ key is the rest of the key of a row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -59,10 +59,13 @@ def index_keys(
     spec: StoredSpec,
     index: int,
     places: Sequence[int],
-    columns: Sequence[pa.Array],
+    columns: Mapping[int, pa.Array],
     row_keys: Sequence[bytes],
 ) -> list[bytes]:
-    """The entries of rows with the store's keys `row_keys`, in an index on the columns at `places`."""
+    """The entries of rows with the store's keys `row_keys`, in an index on the columns at `places`.
+
+    `columns`: by their place, at least those.
+    """
     types = [spec.schema[i].type for i in places]
     keys = encode_keys([columns[i] for i in places], types, len(row_keys))
     prefixes = index_prefixes(spec, index, keys)

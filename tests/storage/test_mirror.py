@@ -58,3 +58,30 @@ def test_a_stretch_that_was_cut_off_anywhere_is_applied_again(monkeypatch) -> No
         cut_off = MemoryStore(store.batches[:cut])
         Mirror(cut_off, IDENTITY).apply(change)
         assert content(cut_off) == wanted
+
+
+def test_entries_that_follow_from_the_key_are_written_and_deleted_without_reading(monkeypatch) -> None:
+    """A row of a bag is its key; the key of a keyed table may hold the columns of an index."""
+    for spec, places in (
+        (StoredSpec(1, SPEC.schema, None), (1,)),
+        (StoredSpec(1, SPEC.schema, (1, 0)), (0,)),
+    ):
+        store = MemoryStore()
+        mirror = Mirror(store, IDENTITY)
+        come, more = rows(range(30), "a"), rows(range(20, 45), "a")
+        for epoch, change in enumerate((NetChange(spec, rows=[come]), NetChange(spec, rows=[more]))):
+            mirror.apply(Stretch(Position(epoch, 1, epoch), b"", False, [], {"t": spec}, {"t": change}))
+            mirror.index(spec, [places])
+        gone = [more.slice(10, 20).columns[place] for place in spec.key_columns]
+        monkeypatch.setattr(store, "snapshot", None)
+        change = NetChange(spec, deleted=gone, deleted_count=15)
+        mirror.apply(Stretch(Position(3, 1, 3), b"", False, [], {"t": spec}, {"t": change}))
+        left = Mirror(MemoryStore(), IDENTITY)
+        kept = NetChange(spec, rows=[rows(range(30), "a")])
+        left.apply(Stretch(Position(3, 1, 3), b"", False, [], {"t": spec}, {"t": kept}))
+        left.index(spec, [places])
+        assert entries(store) == entries(left._store) and len(entries(store)) == 30
+
+
+def entries(store: MemoryStore) -> list[bytes]:
+    return [key for key, _ in content(store) if key[0] == 0x80]
