@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .aggregate import Aggregate, ShownAggregate
-from .consolidate import consolidate
+from .consolidate import consolidate, consolidate_alike
 from .expr import ColumnRef
 from .node import EpochContext, Node, OpenContext, Operator
 from .project import Project
@@ -82,7 +82,7 @@ class _Materialize:
             # Nothing can cancel: the table finds out whether a row is there twice.
             change = self.rows.apply(delta.columns, delta.weights)
             return delta if change.simple else consolidate(delta)
-        delta = consolidate(delta)
+        delta = consolidate(delta) if self.rows.spec.bag else consolidate_alike(delta)
         if len(delta):
             self.rows.apply(delta.columns, delta.weights)
         return delta

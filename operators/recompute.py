@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .batch import gather, group_rows
-from .consolidate import consolidate
+from .consolidate import consolidate, consolidate_alike
 from .node import EpochContext, Node, OpenContext, RowError
 from .zset import ZSet, concat
 
@@ -33,14 +33,14 @@ class Recompute:
     rows: StateTable
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        delta = consolidate(deltas[0])
+        delta = consolidate(deltas[0]) if self.rows.spec.bag else consolidate_alike(deltas[0])
         if not len(delta):
             return ZSet.empty(self.output)
         keys, count = self._touched(delta)
         old = self._compute(self._content(keys, count), -1, context)
         self.rows.apply(delta.columns, delta.weights)
         new = self._compute(self._content(keys, count), 1, context)
-        return consolidate(concat(self.output, (old, new)))
+        return consolidate_alike(concat(self.output, (old, new)))
 
     def _touched(self, delta: ZSet) -> tuple[list[pa.Array], int]:
         """The distinct partitions of the delta."""

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from ..storage.looks import looks
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8
 from .batch import Int64Array, gather, group_rows, sum_by
-from .consolidate import consolidate
+from .consolidate import consolidate, consolidate_alike
 from .functions.exact_sums import from_decimal
 from .node import EpochContext, Node, OpenContext
 from .sorting import SortKey, sort_keys
@@ -80,7 +81,7 @@ class TopHead:
         return np.maximum(max(self.need, SPARE_MIN), np.sqrt(np.maximum(total, 0)).astype(np.int64) // 4)
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        delta = deltas[0] if self.exact else consolidate(deltas[0])
+        delta = deltas[0] if self.exact else self._consolidated(deltas[0])
         if not len(delta):
             return ZSet.empty(self.schema)
         columns = [delta.columns[i] for i in self.partition]
@@ -114,10 +115,14 @@ class TopHead:
     def _refitted(self, old: Numbered, head: Numbered, keys: list[pa.Array], total: Int64Array) -> ZSet:
         """The step of heads that must be filled up or cut."""
         new = self._refit(head, keys, total)
-        change = consolidate(concat(self.schema, (old[0].negate(), new[0])))
+        change = self._consolidated(concat(self.schema, (old[0].negate(), new[0])))
         self.head.apply(change.columns, change.weights)
         shown = [self._visible(old).negate(), self._visible(new)]
-        return consolidate(concat(self.schema, shown))
+        return self._consolidated(concat(self.schema, shown))
+
+    def _consolidated(self, delta: ZSet) -> ZSet:
+        """Rows that have a key differ also by what they look like."""
+        return consolidate(delta) if self.rows.spec.bag else consolidate_alike(delta)
 
     def _visible(self, head: Numbered) -> ZSet:
         """The rows of a head that come out."""
@@ -171,7 +176,10 @@ class TopHead:
         np.maximum.at(end, old[1], places[:held])
         end[whole] = len(order)
         # Of equal rows the first stands for all: a row of the head, if one of them is.
-        same, first = group_rows(rows.columns, self.schema.types, len(rows))
+        columns, types = rows.columns, self.schema.types
+        if not self.rows.spec.bag:
+            columns, types = looks(columns, types)
+        same, first = group_rows(columns, types, len(rows))
         before, after = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         before[:held] = old[0].weights
         after[first] = np.maximum(sum_by(same, rows.weights, len(first)), 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..operators.consolidate import consolidate
+from ..operators.consolidate import consolidate_alike
 from ..operators.node import EpochContext
 from ..operators.scan import Scan
 from ..operators.zset import ZSet
@@ -45,7 +45,7 @@ def drop_sink(state: State, sink: Sink) -> list[str]:
 
 def deliver_to_sink(epoch: Epoch, sink: Sink, delta: ZSet) -> None:
     """What an epoch changes in a sink's rows."""
-    delta = consolidate(delta)
+    delta = consolidate_alike(delta)
     if not len(delta):
         return
     if sink.into_oid:

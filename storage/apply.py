@@ -15,8 +15,9 @@ from .change import Change, DistinctRows
 from .errors import InternalError
 from .index import Entries
 from .keycode import Keys, encode_keys, group_ids, joined_keys
+from .looks import looks
 from .tablespec import Int64Array, Positions, TableSpec
-from .types import INT4, INT8, TEXT, UUID, Type
+from .types import Type
 from .versions import ALIVE, GrowingRows, consecutive
 
 SPARSE = 256
@@ -208,8 +209,8 @@ def _apply_keyed(
     schema = table.spec.schema
     given = len(weights)
     plan = _plan(rows, columns, weights, None, exact)
-    for types in () if plan else (tuple(map(_image, schema.types)), schema.types):
-        columns, weights = _consolidated(columns, weights, types)
+    for alike in () if plan else (True, False):
+        columns, weights = _consolidated(columns, weights, schema.types, alike)
         if not len(weights):
             return Change(rows, _NONE, _NONE, _NONE, _NONE)
         plan = _plan(rows, columns, weights, schema.types, False)
@@ -288,23 +289,13 @@ def _net(keys: Keys, weights: Int64Array) -> tuple[Positions, Int64Array]:
 
 
 def _consolidated(
-    columns: Sequence[pa.Array], weights: Int64Array, types: Sequence[Type]
+    columns: Sequence[pa.Array], weights: Int64Array, types: Sequence[Type], alike: bool
 ) -> tuple[Sequence[pa.Array], Int64Array]:
-    """The delta with rows that are equal as `types` added up."""
-    given = [
-        column.view(type_.arrow) if pa.types.is_floating(column.type) else column
-        for column, type_ in zip(columns, types, strict=True)
-    ]
-    first, net = _net(encode_keys(given, types, len(weights)), weights)
-    kept = np.flatnonzero(net)
-    return _take(columns, first[kept]), net[kept]
-
-
-def _image(type_: Type) -> Type:
-    """The type as which values are equal only when they look the same: 1.0 is not 1.00.
+    """The delta with equal rows added up; `alike`: only those that look the same.
 
     An update that changes no more than the looks is still an update.
     """
-    if pa.types.is_string(type_.arrow):
-        return TEXT
-    return {"float4": INT4, "float8": INT8, "interval": UUID}.get(type_.name, type_)
+    given, types = looks(columns, types) if alike else (columns, types)
+    first, net = _net(encode_keys(given, types, len(weights)), weights)
+    kept = np.flatnonzero(net)
+    return _take(columns, first[kept]), net[kept]
