@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from .changelog import Rows, StoredSpec, rows_frames
 from .cold import ColdRows
+from .collector import no_collections
 from .errors import ConnectionFailure
 from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
@@ -117,7 +118,9 @@ class Checkpointer:
         self.found = None
         started = self._clock()
         try:
-            if self._catch_up(end) or extra.requests:
+            with no_collections():
+                behind = self._catch_up(end)
+            if behind or extra.requests:
                 self._add(extra)
                 self._mirror.flush()
             self.found = self._find(extra.requests)

@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 import threading
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -13,11 +15,15 @@ import pytest
 
 from millpond.storage.budget import resident_bytes
 
+from .cluster_processes import ClusterProcesses, eventually
 from .server_process import ServerProcess
 from .test_kill import kill_again_and_again
 
 KEYS = 200_000
 BATCH = 50_000
+
+STANDBY_MB = 400
+WIDE_ROWS = 300_000
 
 SCHEMA = (
     "CREATE TABLE entry (id bigint PRIMARY KEY, key bigint, amount int, note text)",
@@ -127,3 +133,45 @@ def test_i6_kills_while_everything_is_in_the_store(tmp_path: Path) -> None:
     kill_again_and_again(
         tmp_path, 4, random.randrange(1 << 30), "--memory", "1", "--checkpoint-interval-s", "1"
     )
+
+
+def test_i7_a_standby_starts_within_its_budget(tmp_path: Path) -> None:
+    """Its first start takes the store from the log; a later one has it. Neither reads what does not fit."""
+    nodes = ClusterProcesses(tmp_path, "ab")
+    primary, standby = nodes.nodes["a"], nodes.nodes["b"]
+    standby._options = ("--memory", str(STANDBY_MB))
+    primary.kind = "serve"
+    primary.start()
+    with closing(nodes), primary.connect() as connection:
+        connection.execute("CREATE TABLE wide (id bigint PRIMARY KEY, key int, note text)")
+        connection.execute(
+            "CREATE MATERIALIZED VIEW by_key AS SELECT key, count(*) AS n, max(id) AS m FROM wide "
+            "GROUP BY key"
+        )
+        for low in range(0, WIDE_ROWS, BATCH):
+            connection.execute(
+                f"INSERT INTO wide SELECT g, g % 1000, repeat('x', 400) FROM "
+                f"generate_series({low}, {low + BATCH - 1}) g"
+            )
+        for start in range(2):
+            standby.start()
+            watch = Watch(standby)
+            watch.start()
+            with standby.connect() as reader:
+                connection.execute(f"UPDATE wide SET key = key + 1 WHERE id = {start}")
+                connection.execute(f"DELETE FROM wide WHERE id = {WIDE_ROWS - 1 - start}")
+                eventually(partial(assert_count, reader, WIDE_ROWS - 1 - start), AssertionError)
+                same = "SELECT sum(n), max(m) FROM by_key", "SELECT count(*), max(id) FROM wide"
+                assert reader.execute(same[0]).fetchone() == reader.execute(same[1]).fetchone()
+                point = f"SELECT key FROM wide WHERE id = {start}"
+                assert reader.execute(point).fetchone() == (start + 1,)
+                assert evicted_share(reader) > 0.3
+            watch.stop.set()
+            watch.join()
+            assert watch.most < STANDBY_MB * 1.25 * (1 << 20), watch.most >> 20
+            assert standby.stop() == 0
+        assert primary.stop() == 0
+
+
+def assert_count(connection: psycopg.Connection, wanted: int) -> None:
+    assert connection.execute("SELECT count(*) FROM wide").fetchone() == (wanted,)
