@@ -127,7 +127,7 @@ class Answering:
                     unsent = 0
                     self._check_interrupt()
         except BaseException:
-            portal.close()
+            portal.fail()
             raise
         finally:
             self._rowing = False

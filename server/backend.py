@@ -71,7 +71,8 @@ class Result:
     With `columns` set the statement returns rows: `batches` yields them as lists of Arrow arrays, one
     a column, of the columns' types; it may be endless (SUBSCRIBE) and is pulled under back-pressure.
     A pull never blocks: with no rows at hand it yields a future, and is pulled again when that is done.
-    The wire closes an iterator that has `close` when the client wants no more rows.
+    The wire closes an iterator that has `close` when the client wants no more rows, and before that calls
+    `fail`, if there is one, when it was interrupted or an error ended the rows.
     `tag` is the CommandComplete tag; with rows still to come, `{rows}` in it is replaced by their number.
     """
 

@@ -44,6 +44,9 @@ class Cursor:
         """
         raise NotImplementedError
 
+    def fail(self) -> None:
+        """Its rows were cut off: where it is nobody knows."""
+
     def close(self) -> None:
         """Lets go of its rows."""
 
@@ -119,6 +122,8 @@ class StreamedCursor(Cursor):
     _row: Columns = field(default_factory=list)
     """The row it is on, if it is on one."""
     _ended: bool = False
+    _failed: bool = False
+    """Whether an error or its client has ended it in the middle of its rows."""
 
     def fetch(self, direction: str, count: int | None) -> Batches:
         if direction == "backward" and count is not None and count <= 0:
@@ -139,7 +144,12 @@ class StreamedCursor(Cursor):
         return iter([self._row] if self._row else [])
 
     def pull(self, rows_max: int | None) -> Columns | Future[None] | None:
-        """The next at most `rows_max` rows, a future to wait for first, or None at the end."""
+        """The next at most `rows_max` rows, a future to wait for first, or None at the end.
+
+        Raises ObjectNotReady after `fail`.
+        """
+        if self._failed:
+            raise ObjectNotReady(f'portal "{self.name}" cannot be run')
         if not self._piece or not len(self._piece[0]):
             piece = next(self.rows, None)
             if piece is None:
@@ -156,6 +166,10 @@ class StreamedCursor(Cursor):
             self.at += rows
             self._row = [column.slice(rows - 1, 1) for column in taken]
         return taken
+
+    def fail(self) -> None:
+        self._failed = True
+        self.close()
 
 
 class Fetched:
@@ -182,6 +196,10 @@ class Fetched:
                 self._take -= len(piece[0])
             return piece
         raise StopIteration
+
+    def fail(self) -> None:
+        """They were cut off on the way to the client."""
+        self._cursor.fail()
 
 
 def forward_only() -> ObjectNotReady:

@@ -103,6 +103,13 @@ class Portal:
         self._offset += rows
         return piece, rows
 
+    def fail(self) -> None:
+        """Ends it in the middle of its rows; a result that others go on with is told (`fail`)."""
+        fail = getattr(self._batches, "fail", None) if self.result is not None else None
+        if fail is not None:
+            fail()
+        self.close()
+
     def close(self) -> None:
         """Gives up the rows still to come."""
         self.ended = True

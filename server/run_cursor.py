@@ -85,11 +85,15 @@ def run_move(
 
     def count() -> Result:
         moved = 0
-        for piece in rows:
-            if isinstance(piece, Future):
-                piece.result()
-            else:
-                moved += len(piece[0])
+        try:
+            for piece in rows:
+                if isinstance(piece, Future):
+                    piece.result()
+                else:
+                    moved += len(piece[0])
+        except BaseException:
+            cursor.fail()
+            raise
         return Result(f"MOVE {moved}")
 
     # The pieces are made by read threads, one after the other: whoever waits for them is none of these.

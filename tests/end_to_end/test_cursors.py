@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,6 +108,24 @@ def test_a_drivers_cursor_takes_little_memory(server: ServerProcess) -> None:
                     peak = max(peak, resident_bytes(server.pid))
         assert count == ROWS
         assert peak - before < PEAK_MB_MAX << 20
+
+
+@pytest.mark.parametrize("statement", ["FETCH ALL FROM h", "MOVE ALL IN h"])
+def test_a_held_cursor_that_was_cut_off_says_so(server: ServerProcess, statement: str) -> None:
+    with server.connect() as connection:
+        with connection.transaction():
+            connection.execute("DECLARE h CURSOR WITH HOLD FOR SELECT a.id FROM big a, big b")
+        first = ids(connection, "FETCH 3 FROM h")
+        timer = threading.Timer(0.3, connection.cancel)
+        timer.start()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(statement)
+        timer.join()
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="cannot be run"):
+                connection.execute("FETCH 3 FROM h")
+        connection.execute("CLOSE h")
+        assert len(first) == 3 and ids(connection, "SELECT 1") == [1]
 
 
 def test_an_error_on_the_way_comes_with_the_rows(block: psycopg.Connection) -> None:
