@@ -176,7 +176,7 @@ def test_cancelled_by_its_client(slow: Local) -> None:
     names = set(slow.state.storage.names())
     session = slow.connect()
     creation = session.submit(f"CREATE MATERIALIZED VIEW v AS {QUERIES['errors']}")
-    time.sleep(0.1)
+    under_way(slow)
     session.client.cancel()
     with pytest.raises(QueryCanceled):
         session.wait(creation)
@@ -189,7 +189,7 @@ def test_cancelled_by_its_client(slow: Local) -> None:
 
 def test_cancelled_by_cancel_jobs_and_shown_until_then(slow: Local) -> None:
     creation = begun(slow)
-    time.sleep(0.1)
+    under_way(slow)
     number, name, progress = slow.sql("SELECT job, query, progress FROM millpond.jobs WHERE job IS NOT NULL")[
         0
     ]
@@ -271,7 +271,7 @@ def test_or_replace_keeps_the_old_view_until_the_new_one_is_complete(slow: Local
 def test_an_orderly_end_leaves_nothing_of_what_a_client_waits_for(slow: Local) -> None:
     names = set(slow.state.storage.names())
     creation = begun(slow, QUERIES["errors"])
-    time.sleep(0.1)
+    under_way(slow)
     slow.restart()
     with pytest.raises(SqlError):
         creation.result(0)
@@ -290,6 +290,14 @@ def finished(local: Local) -> None:
     while local.sql("SELECT 1 FROM millpond.jobs WHERE job IS NOT NULL"):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def under_way(local: Local) -> None:
+    """Waits until the first chunk is in."""
+    deadline = time.monotonic() + 30
+    while not progress(local):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def progress(local: Local) -> int:
@@ -340,7 +348,7 @@ def test_a_background_job_goes_on(slow: Local, end: str) -> None:
     with pytest.raises(UndefinedTable):
         slow.sql("SELECT * FROM v")
     slow.sql("INSERT INTO t VALUES (5000, 1, 'z')")
-    time.sleep(0.1)
+    under_way(slow)
     before = progress(slow)
     getattr(slow, end)()
     assert progress(slow) >= before - CHUNK and before > 0
