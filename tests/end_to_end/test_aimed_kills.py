@@ -46,7 +46,7 @@ POINTS = {
     "a claimed log": "storage.log_files:claim:1:after",
     "an epoch written, not synced": "storage.disk:_RealFile.sync:{}0:before",
     "a table about to be opened in recovery": "storage.commit:load_table:{}:before",
-    "a table opened cold": "storage.recovery:_open_cold:{}:after",
+    "a table opened cold": "storage.recovery:open_cold:{}:after",
     "the last words replayed": "storage.table:StateTable.replay:{}:before",
 }
 QUICK = (
