@@ -17,6 +17,7 @@ from ..runtime.recovery import recover
 from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
 from ..storage.budget import MemoryBudget, default_bytes, keep_heap_small, resident_bytes
+from ..storage.checkpoint import PROCESS_FROM_BYTES
 from ..storage.commit import Storage, StorageLimits
 from ..storage.errors import ConnectionFailure, DiskFull, SerializationFailure
 from ..storage.fence import Fenced
@@ -320,5 +321,6 @@ def storage_limits(config: Config) -> StorageLimits:
         checkpoint_bytes=config.checkpoint_kb << 10,
         checkpoint_s=config.checkpoint_interval_s,
         compact_bytes=config.compact_kb << 10,
+        process_from_bytes=min(PROCESS_FROM_BYTES, config.checkpoint_kb << 8),
         memory=MemoryBudget(memory_bytes(config), fixed=resident_bytes()),
     )

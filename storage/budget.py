@@ -43,6 +43,9 @@ MACHINE_SHARE = 0.6
 MMAP_THRESHOLD = 4 << 20
 """Bytes of an allocation that gets pages of its own."""
 
+AFFORDS_PROCESS_FROM = 3 << 29
+"""Budgets below have better use for the memory that a second process takes."""
+
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -78,6 +81,11 @@ class MemoryBudget:
     def stretch(self) -> int:
         """Bytes of changelog that a checkpoint holds at a time."""
         return min(128 << 20, max(4 << 20, self.bytes_max // 64))
+
+    @property
+    def affords_process(self) -> bool:
+        """Whether checkpoints may have a process of their own."""
+        return self.bytes_max >= AFFORDS_PROCESS_FROM
 
     def look(self, tables: int, resident: int) -> None:
         """Tables take `tables` bytes, the process `resident`."""
@@ -115,6 +123,15 @@ def resident_bytes(process: int | str = "self") -> int:
         # No procfs: the peak is the nearest there is, in bytes on macOS, in KiB elsewhere.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak << 10
+
+
+def private_bytes(process: int) -> int:
+    """What another process has resident and shares with nobody; without procfs, nothing."""
+    try:
+        _, resident, shared = Path(f"/proc/{process}/statm").read_bytes().split()[:3]
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * _PAGE
 
 
 def machine_bytes() -> int:

@@ -18,7 +18,7 @@ already, gives the same rows (I6).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,6 +99,10 @@ class StoredSpec:
                 "columns": [[c.name, _type_out(c.type), c.nullable, c.hidden] for c in self.schema],
             }
         ).encode()
+
+    def __reduce__(self) -> tuple[Callable[[bytes], StoredSpec], tuple[bytes]]:
+        # Without what is derived from it, of which some parts cannot be pickled.
+        return StoredSpec.decode, (self.encode(),)
 
     @staticmethod
     def decode(data: bytes) -> StoredSpec:
@@ -195,6 +199,23 @@ class Rows:
         """Some of the rows, in this order."""
         places = pa.array(positions)
         return Rows([column.take(places) for column in self.columns], self.weights[positions])
+
+    @staticmethod
+    def concat(parts: Sequence[Rows], spec: StoredSpec) -> Rows:
+        """The rows of all parts, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return Rows(list(spec.schema.empty()), np.empty(0, np.int64))
+        columns = concat_columns([part.columns for part in parts])
+        return Rows(columns, np.concatenate([part.weights for part in parts]))
+
+
+def concat_columns(parts: Sequence[list[pa.Array]]) -> list[pa.Array]:
+    """Of several batches the whole columns."""
+    if len(parts) < 2:
+        return list(parts[0]) if parts else []
+    return [pa.concat_arrays(list(columns)) for columns in zip(*parts, strict=True)]
 
 
 def decode_rows(payload: Payload, spec: StoredSpec) -> Rows:

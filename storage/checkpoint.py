@@ -1,7 +1,8 @@
 """Checkpoints: the store follows the log, and the log is cut to what is still needed.
 
 A checkpoint reads the log behind the mirror's position like any other follower and needs nothing of
-the tables, so it runs in a thread beside the engine. Once the store has all epochs up to E, recovery
+the tables, so it runs in a thread beside the engine; a longer piece of an embedded log is turned into files
+for the store by another process (`stretch_process.py`). Once the store has all epochs up to E, recovery
 needs none of the segments up to E; but the log alone must be able to rebuild the store (I1). So they go
 only when a *base*, all live rows as of E, has taken their place, and that is written when the segments
 have outgrown the last base: each byte is then rewritten about once.
@@ -22,13 +23,17 @@ from .errors import ConnectionFailure
 from .evictions import ColdRequest
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
+from .log_reader import START
 from .measures import CheckpointMeasures
 from .mirror import Mirror
 from .replay import STRETCH_BYTES_MAX, follow
+from .stretch_process import ProcessLost, StretchProcess
 
 log = logging.getLogger("millpond.checkpoint")
 
 MEANWHILE_S = 0.5
+
+PROCESS_FROM_BYTES = 1 << 20
 
 Content = Callable[[], Iterable[Rows]]
 """Gives the rows of one table as of one epoch."""
@@ -75,12 +80,19 @@ class Checkpointer:
         log: Log | None = None,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[], None] = lambda: None,
+        process: StretchProcess | None = None,
     ) -> None:
-        """`log`, to write bases to, can be given later; a standby has none. `pause`: see `pause_with`."""
+        """`log`, to write bases to, can be given later; a standby has none. `pause`: see `pause_with`.
+
+        `process` does the larger part of the work where it can; it is closed by `close`.
+        """
         self._mirror = mirror
         self.pause_with(pause)
         self._reader = reader
         self.log = log
+        self._process = process
+        self.process_from = PROCESS_FROM_BYTES
+        """Of less changelog a process would take longer to be told."""
         self._clock = clock
         self.measures = CheckpointMeasures(succeeded_at=clock())
         self._thread: threading.Thread | None = None
@@ -112,6 +124,16 @@ class Checkpointer:
                 self._thread.join(MEANWHILE_S)
                 meanwhile()
             self._thread = None
+
+    @property
+    def process_bytes(self) -> int:
+        """Memory of the other process. From any thread."""
+        return 0 if self._process is None else self._process.nbytes
+
+    def close(self) -> None:
+        """None may be running any more."""
+        if self._process is not None:
+            self._process.close()
 
     def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
         """The checkpoint itself, in the caller's thread; the outcome is in `error` and `found`."""
@@ -173,7 +195,29 @@ class Checkpointer:
         return True
 
     def _apply(self, after: Position | None, end: Position) -> None:
-        mirror = self._mirror
-        specs = {} if after is None else mirror.specs
-        for stretch in follow(self._reader.read(after, end), specs, self.stretch_bytes, self._pause):
+        mirror, process = self._mirror, self._process
+        if process is not None and mirror.takes_files and self._is_long(after, end):
+            try:
+                for stretch, file in process.stretches(after, end, self._specs(after), mirror.indexes):
+                    mirror.take_in(stretch, file)
+                    after = stretch.position
+                return
+            except ProcessLost as error:
+                log.warning(
+                    "a checkpoint goes on without its process: %s",
+                    error,
+                    extra={"event": "checkpoint_process_lost"},
+                )
+        epochs = self._reader.read(after, end)
+        for stretch in follow(epochs, self._specs(after), self.stretch_bytes, self._pause):
             mirror.apply(stretch)
+
+    def _specs(self, after: Position | None) -> Mapping[str, StoredSpec]:
+        return {} if after is None else self._mirror.specs
+
+    def _is_long(self, after: Position | None, end: Position) -> bool:
+        """Whether there may be much in between."""
+        start = after or START
+        if end.segment > max(start.segment, 1):
+            return True
+        return end.offset - start.offset >= self.process_from

@@ -20,17 +20,19 @@ from pathlib import Path
 
 from .budget import MemoryBudget
 from .changelog import Rows, StoredSpec, change_frames, count_frame, encode_meta
-from .checkpoint import Base, Checkpointer, Content, Extra
+from .checkpoint import PROCESS_FROM_BYTES, Base, Checkpointer, Content, Extra
 from .disk import REAL, Disk, DiskLock
 from .errors import SqlError, StartupError
 from .evictions import Evictions, whole_size
 from .folder import open_folder
-from .log import Frame, FrameKind, Log, LogPlace, Position
+from .log import Frame, FrameKind, Log, LogPlace, LogSource, Position
 from .log_files import SEGMENT_BYTES
 from .log_place import FilePlace
 from .measures import CommitMeasures
+from .mirror import Mirror
 from .precedence import Precedence
 from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover, tables_to_warm
+from .stretch_process import process_for
 from .table import StateTable, TableSpec
 from .warming import Warming
 
@@ -52,6 +54,8 @@ class StorageLimits:
     """Tables that in memory take no more together, the smallest first, are read before a start is over."""
     counted_rows_min: int = 1 << 12
     """Of smaller tables the changelog does not say how many rows they have: they are read at a start."""
+    process_from_bytes: int = PROCESS_FROM_BYTES
+    """So much changelog is turned into files for the store by a process of its own."""
     memory: MemoryBudget | None = None
     """Tables are kept within this budget; without one they stay in memory whole."""
 
@@ -84,6 +88,7 @@ class Storage:
         recovered: Recovered,
         limits: StorageLimits,
         clock: Callable[[], float],
+        checkpointer: Checkpointer,
     ) -> None:
         self.epoch = log.end.epoch
         self.sources = recovered.sources
@@ -106,16 +111,14 @@ class Storage:
         self._stamped: set[str] = set()
         self.measures = CommitMeasures()
         self.precedence = Precedence()
-        self._checkpointer = Checkpointer(
-            recovered.mirror, log.reader.apart(), log, clock, self.precedence.give_way
-        )
+        self._checkpointer = checkpointer
+        checkpointer.log = log
+        checkpointer.pause_with(self.precedence.give_way)
         self._unsettled = False
         """Whether a checkpoint was begun whose outcome no table has seen."""
         self._checkpoint_time = clock()
         self._written = 0
-        self._evictions = Evictions(limits.memory, clock)
-        if limits.memory is not None:
-            self._checkpointer.stretch_bytes = limits.memory.stretch
+        self._evictions = Evictions(limits.memory, clock, lambda: checkpointer.process_bytes)
         self._cold = cold_tables(recovered, limits.memory)
         self.warming = Warming(
             tables_to_warm(recovered, limits.memory, limits.waited_for_bytes) - self._cold, clock
@@ -146,7 +149,8 @@ class Storage:
                 changelog = place.open(locked)
                 try:
                     recovered = recover(changelog, data / "state", open_store, limits.memory)
-                    return Storage(lock, changelog, recovered, limits, clock)
+                    checkpointer = checkpointer_for(recovered.mirror, changelog.reader, data, limits, clock)
+                    return Storage(lock, changelog, recovered, limits, clock, checkpointer)
                 except BaseException:
                     changelog.close()
                     raise
@@ -167,12 +171,10 @@ class Storage:
         clock: Callable[[], float],
     ) -> Storage:
         """The storage of a standby that took over `log`, with the tables it has kept up to its end."""
-        storage = Storage(lock, log, recovered, limits, clock)
-        storage._tables, storage._checkpointer = tables, checkpointer
+        storage = Storage(lock, log, recovered, limits, clock, checkpointer)
+        storage._tables = tables
         for table in tables.values():
             table.opener = storage._begin_table
-        checkpointer.log = log
-        checkpointer.pause_with(storage.precedence.give_way)
         return storage
 
     def fenced(self) -> bool:
@@ -356,6 +358,7 @@ class Storage:
         self.release_log()
         self._checkpointer.join()
         self._checkpointer.run(self._log.end, None, Extra(sizes=self._sizes()))
+        self._checkpointer.close()
         self._recovered.mirror.close()
         self._lock.release()
 
@@ -468,6 +471,18 @@ class Storage:
                 content = _resident(table)
             tables[name] = (spec, content)
         return Base(position, encode_meta(self.sources), tables)
+
+
+def checkpointer_for(
+    mirror: Mirror, reader: LogSource, data: Path, limits: StorageLimits, clock: Callable[[], float]
+) -> Checkpointer:
+    """What brings the store of a data directory up to a log."""
+    process = process_for(reader, data, limits.memory)
+    checkpointer = Checkpointer(mirror, reader.apart(), clock=clock, process=process)
+    checkpointer.process_from = limits.process_from_bytes
+    if limits.memory is not None:
+        checkpointer.stretch_bytes = limits.memory.stretch
+    return checkpointer
 
 
 def log_place(log: Path | LogPlace, disk: Disk, limits: StorageLimits) -> LogPlace:

@@ -50,6 +50,8 @@ class Evictions:
 
     budget: MemoryBudget | None
     clock: Callable[[], float] = time.monotonic
+    beside: Callable[[], int] = lambda: 0
+    """Bytes that processes of ours take beside this one."""
     renewed: set[str] = field(default_factory=set)
     measures: EvictionMeasures = field(default_factory=EvictionMeasures)
     _looked: float = 0.0
@@ -79,7 +81,7 @@ class Evictions:
         return self.budget.urgent(total)
 
     def _measure(self, budget: MemoryBudget, tables: int) -> None:
-        resident = resident_bytes()
+        resident = self._resident()
         budget.look(tables, resident)
         if resident > budget.bytes_max * RELEASE_FROM:
             self._release()
@@ -87,8 +89,11 @@ class Evictions:
     def relieve(self) -> None:
         """While writing waits: gives back what was freed, if the process is large."""
         budget = self.budget
-        if budget is not None and resident_bytes() > budget.bytes_max * RELEASE_FROM:
+        if budget is not None and self._resident() > budget.bytes_max * RELEASE_FROM:
             self._release()
+
+    def _resident(self) -> int:
+        return resident_bytes() + self.beside()
 
     def _release(self) -> None:
         if self.clock() - self._released > RELEASE_S:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -125,6 +126,11 @@ class LogSource(Protocol):
 
     def apart(self) -> LogSource:
         """A reader of the same log for another thread."""
+        ...
+
+    @property
+    def shared_folder(self) -> Path | None:
+        """Where another process of this machine can read the same log, if it can."""
         ...
 
     def close(self) -> None: ...

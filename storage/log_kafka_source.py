@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from .errors import StartupError
 from .log import LogEpoch, Position
@@ -86,6 +87,10 @@ class KafkaSource:
             self.close()
             kept = self._scan = Scan(self._topics, after, until)
         return kept
+
+    @property
+    def shared_folder(self) -> Path | None:
+        return None
 
     def apart(self) -> KafkaSource:
         return KafkaSource(self._watch, follow=False)

@@ -169,6 +169,10 @@ class LogReader:
         """Itself: nothing is kept between two calls."""
         return self
 
+    @property
+    def shared_folder(self) -> Path | None:
+        return self.folder if self._disk is REAL else None
+
     def close(self) -> None:
         """Nothing is open."""
 

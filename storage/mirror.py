@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -24,8 +25,17 @@ from .log import Position
 from .measures import SharedCount
 from .replay import NetChange, Stretch
 from .rowcode import ROW_FORMAT
-from .store import Store, StoreBatch, StoreSnapshot
-from .storedrows import StoredCode, index_keys, index_range, store_keys, store_order, table_range
+from .store import Store, StoreBatch, StoreSnapshot, TakesFiles
+from .storedrows import (
+    StoredCode,
+    entries_by_key,
+    index_range,
+    indexed_by_key,
+    row_entries,
+    store_keys,
+    store_order,
+    table_range,
+)
 
 BATCH_ROWS = 1 << 7
 """Keys in one write batch. Writing one keeps the interpreter to itself: for 0.1 ms, mostly."""
@@ -98,12 +108,42 @@ class Mirror:
         self._store.write(self._opening(stretch))
         for change in stretch.changes.values():
             self._apply_change(change)
+        self._close_stretch(stretch)
+
+    def _close_stretch(self, stretch: Stretch) -> None:
         self._store.write(self._closing(stretch))
         if stretch.base:
             self.specs.clear()
         self.specs = _specs_after(self.specs, stretch)
         self.position = self.ahead = stretch.position
         self.offsets = stretch.meta
+
+    def take_in(self, stretch: Stretch, file: Path | None) -> None:
+        """As `apply`, of a stretch whose rows are in a file (`stretch_files.py`), if there are any."""
+        assert isinstance(self._store, TakesFiles)
+        opening = self._opening(stretch)
+        self._store.write(opening)
+        if file is not None:
+            if opening.ranges:
+                # What was emptied lies where the file's keys do: taking it in would write that out, and wait.
+                self._store.flush()
+            self._store.ingest(file)
+        self._close_stretch(stretch)
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether `take_in` can do for all tables what `apply` does."""
+        specs = {spec.number: spec for spec in self.specs.values()}
+        return isinstance(self._store, TakesFiles) and all(
+            indexed_by_key(specs[number], indexes)
+            for number, indexes in self._indexes.items()
+            if number in specs
+        )
+
+    @property
+    def indexes(self) -> dict[int, list[tuple[int, ...]]]:
+        """By number of a table the columns of each index that the store has of it."""
+        return dict(self._indexes)
 
     def flush(self) -> None:
         """Makes what was applied durable. Raises OSError."""
@@ -140,7 +180,7 @@ class Mirror:
         self._store.write(StoreBatch(ranges=[index_range(spec.number)]))
         code = StoredCode(spec)
         for values in self._store.values(*table_range(spec.number), ENCODE_ROWS):
-            entries = _entries(spec, wanted, code.decode(values))
+            entries = row_entries(spec, wanted, code.decode(values))
             self._write(entries, [b""] * len(entries))
         batch = StoreBatch()
         batch.put(_INDEX + spec.number.to_bytes(4, "big"), json.dumps(wanted).encode())
@@ -242,7 +282,7 @@ class Mirror:
                 if not self._indexed_by_key(spec):
                     # Entries may be gone before their rows are replaced: after a crash that is done again.
                     self._delete(self._stale_entries(spec, keys))
-                entries = _entries(spec, self._indexes[spec.number], code.decode(values))
+                entries = row_entries(spec, self._indexes[spec.number], code.decode(values))
                 keys, values = keys + entries, values + [b""] * len(entries)
             self._write(keys, values)
 
@@ -259,7 +299,7 @@ class Mirror:
 
     def _indexed_by_key(self, spec: StoredSpec) -> bool:
         """Whether a row's key says what its index entries are: another row of that key has the same."""
-        return all(set(places) <= set(spec.key_columns) for places in self._indexes.get(spec.number, ()))
+        return indexed_by_key(spec, self._indexes.get(spec.number, ()))
 
     def _entries_going(
         self, spec: StoredSpec, columns: Sequence[pa.Array], keys: Sequence[bytes]
@@ -267,12 +307,8 @@ class Mirror:
         """The index entries of rows that are deleted; `columns` are those of their key."""
         if not self._indexed_by_key(spec):
             return self._stale_entries(spec, keys)
-        by_place = dict(zip(spec.key_columns, columns, strict=True)) if columns else {}
-        return [
-            entry
-            for number, places in enumerate(self._indexes.get(spec.number, ()))
-            for entry in index_keys(spec, number, places, by_place, keys)
-        ]
+        indexes = self._indexes.get(spec.number, ())
+        return [entry for found in entries_by_key(spec, indexes, columns, keys) for entry in found]
 
     def _stale_entries(self, spec: StoredSpec, keys: Sequence[bytes]) -> list[bytes]:
         """The index entries of the rows that the store has under these keys, about to go or be replaced."""
@@ -280,18 +316,7 @@ class Mirror:
         if not indexes:
             return []
         found = [value for value in self._store.snapshot().get_many(keys) if value is not None]
-        return _entries(spec, indexes, StoredCode(spec).decode(found)) if found else []
-
-
-def _entries(spec: StoredSpec, indexes: Sequence[tuple[int, ...]], rows: Rows) -> list[bytes]:
-    """The entries of these rows in all of the indexes."""
-    primary = [rows.columns[i] for i in spec.key_columns]
-    keys = store_keys(spec, encode_keys(primary, spec.key_types, len(rows)))
-    return [
-        entry
-        for number, places in enumerate(indexes)
-        for entry in index_keys(spec, number, places, dict(enumerate(rows.columns)), keys)
-    ]
+        return row_entries(spec, indexes, StoredCode(spec).decode(found)) if found else []
 
 
 def _specs_after(specs: dict[str, StoredSpec], stretch: Stretch) -> dict[str, StoredSpec]:

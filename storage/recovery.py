@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
 from .budget import SMALL_TABLE_BYTES, MemoryBudget
 from .changelog import Rows, StoredSpec, decode_meta
 from .errors import StartupError
@@ -238,10 +235,8 @@ def open_cold(
 
 def restore_rows(table: StateTable, rows: Sequence[Rows], stored: StoredSpec, epoch: int) -> None:
     """Bulk load, in as few calls as Arrow arrays allow."""
-    if not rows:
-        rows = [Rows(list(stored.schema.empty()), np.empty(0, np.int64))]
-    for part in _bounded(rows):
-        whole = _concat(part)
+    for part in _bounded(rows or [Rows.concat([], stored)]):
+        whole = Rows.concat(part, stored)
         table.restore(whole.columns, whole.weights, epoch)
 
 
@@ -251,7 +246,7 @@ def restore_if_fits(
     """As `restore_rows`; False as soon as the table takes more, and is then of no more use."""
     restore_rows(table, [], stored, epoch)
     for part in _bounded(rows, TRY_BYTES):
-        whole = _concat(part)
+        whole = Rows.concat(part, stored)
         table.restore(whole.columns, whole.weights, epoch)
         if table.nbytes > bytes_max:
             return False
@@ -269,13 +264,6 @@ def _bounded(rows: Iterable[Rows], bytes_max: int = LOAD_BYTES_MAX) -> Iterator[
         size += batch.nbytes
     if part:
         yield part
-
-
-def _concat(rows: Sequence[Rows]) -> Rows:
-    if len(rows) == 1:
-        return rows[0]
-    columns = [pa.concat_arrays(list(parts)) for parts in zip(*(r.columns for r in rows), strict=True)]
-    return Rows(columns, np.concatenate([r.weights for r in rows]))
 
 
 def apply_change(table: StateTable, change: NetChange, epoch: int) -> None:

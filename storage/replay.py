@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from .changelog import Rows, StoredSpec, decode_count, decode_deleted, decode_rows
+from .changelog import Rows, StoredSpec, concat_columns, decode_count, decode_deleted, decode_rows
 from .keycode import encode_keys, group_ids
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, Position
 
@@ -149,19 +149,21 @@ class _Gathered:
         # One epoch names each key once.
         net = NetChange(self._spec, self._truncated, [rows for _, rows in self._rows], count=self._count)
         if self._deleted:
-            net.deleted = _concat([columns for _, columns, _ in self._deleted])
+            net.deleted = concat_columns([columns for _, columns, _ in self._deleted])
             net.deleted_count = sum(count for _, _, count in self._deleted)
         return net
 
     def _last_words(self) -> NetChange:
         """Of each key only the last operation, found by grouping the keys of all operations."""
         spec = self._spec
-        rows = _concat_rows([rows for _, rows in self._rows], spec)
-        deleted = _concat([columns for _, columns, _ in self._deleted])
+        rows = Rows.concat([rows for _, rows in self._rows], spec)
+        deleted = concat_columns([columns for _, columns, _ in self._deleted])
         counts = [len(one) for _, one in self._rows] + [count for _, _, count in self._deleted]
         orders = [order for order, _ in self._rows] + [order for order, _, _ in self._deleted]
         order = np.repeat(np.array(orders, np.int64), counts)
-        keys = _concat([part for part in ([rows.columns[i] for i in spec.key_columns], deleted) if part])
+        keys = concat_columns(
+            [part for part in ([rows.columns[i] for i in spec.key_columns], deleted) if part]
+        )
         ids, first = group_ids(encode_keys(keys, spec.key_types, len(order)))
         last = np.empty(len(first), np.int64)
         sequence = np.argsort(order, kind="stable")
@@ -172,18 +174,6 @@ class _Gathered:
         net.rows = [_take_rows(rows, kept)] if len(kept) else []
         net.deleted, net.deleted_count = [column.take(pa.array(gone)) for column in deleted], len(gone)
         return net
-
-
-def _concat(parts: Sequence[list[pa.Array]]) -> list[pa.Array]:
-    if len(parts) < 2:
-        return list(parts[0]) if parts else []
-    return [pa.concat_arrays(list(columns)) for columns in zip(*parts, strict=True)]
-
-
-def _concat_rows(parts: Sequence[Rows], spec: StoredSpec) -> Rows:
-    if not parts:
-        return Rows(list(spec.schema.empty()), np.empty(0, np.int64))
-    return Rows(_concat([part.columns for part in parts]), np.concatenate([part.weights for part in parts]))
 
 
 def _take_rows(rows: Rows, positions: np.ndarray) -> Rows:

@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from rocksdict import (
     Cache,
     DbClosedError,
     DBCompressionType,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     RdictIter,
     Snapshot,
+    SstFileWriter,
     WriteBatch,
     WriteOptions,
 )
@@ -88,6 +90,8 @@ class RocksStore:
         self._unlogged.disable_wal = True  # pyright: ignore[reportAttributeAccessIssue]
         # rocksdict 0.3.29 writes under the interpreter's lock: nobody may wait for the disk in there.
         self._unlogged.no_slowdown = True  # pyright: ignore[reportAttributeAccessIssue]
+        self._moving = IngestExternalFileOptions()
+        self._moving.set_move_files(True)
 
     def get(self, key: bytes) -> bytes | None:
         return self._db.get(key)
@@ -125,6 +129,12 @@ class RocksStore:
                     raise OSError(f"RocksDB: {error}") from error
             time.sleep(STALL_S)
 
+    def ingest(self, file: Path) -> None:
+        try:
+            self._db.ingest_external_file([str(file)], self._moving)
+        except Exception as error:
+            raise OSError(f"RocksDB: {error}") from error
+
     def flush(self) -> None:
         try:
             self._db.flush(True)
@@ -142,6 +152,32 @@ class RocksStore:
         for snapshot in list(self._snapshots):
             snapshot.close()
         self._db.close()
+
+
+class SortedFile:
+    """A file for `RocksStore.ingest`: keys in ascending order, each with a value or gone. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = SstFileWriter(_options(0, WRITE_BUFFER_BYTES))
+        self._call(self._writer.open, str(path))
+        self._put, self._delete = self._writer.__setitem__, self._writer.__delitem__
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self._call(self._put, key, value)
+
+    def delete(self, key: bytes) -> None:
+        self._call(self._delete, key)
+
+    def finish(self) -> None:
+        """The file is whole and durable."""
+        self._call(self._writer.finish)
+
+    @staticmethod
+    def _call(method: Callable[..., None], *arguments: bytes | str) -> None:
+        try:
+            method(*arguments)
+        except Exception as error:
+            raise OSError(f"RocksDB: {error}") from error
 
 
 class RocksSnapshot:

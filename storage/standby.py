@@ -23,7 +23,7 @@ from pathlib import Path
 
 from .changelog import StoredSpec, decode_meta
 from .checkpoint import Checkpointer, Extra
-from .commit import Storage, StorageLimits, log_place
+from .commit import Storage, StorageLimits, checkpointer_for, log_place
 from .disk import REAL, Disk, DiskLock
 from .errors import StartupError
 from .evictions import Evictions, whole_size
@@ -75,6 +75,7 @@ class Follower:
         end: Position,
         limits: StorageLimits,
         clock: Callable[[], float],
+        checkpointer: Checkpointer,
     ) -> None:
         self.reader = reader
         self.position = end
@@ -92,13 +93,11 @@ class Follower:
         """Changes since the mirror's position of tables that nobody asked for yet, with their epochs."""
         for name, change in (recovered.overlay.changes if recovered.overlay else {}).items():
             self._held[name].append((end.epoch, change))
-        self._checkpointer = Checkpointer(recovered.mirror, reader.apart(), None, clock)
+        self._checkpointer = checkpointer
         self._checkpoint_time, self._read = clock(), 0
-        self._evictions = Evictions(limits.memory, clock)
+        self._evictions = Evictions(limits.memory, clock, lambda: checkpointer.process_bytes)
         self._unsettled = False
         """Whether a checkpoint was begun whose outcome no table has seen."""
-        if limits.memory is not None:
-            self._checkpointer.stretch_bytes = limits.memory.stretch
         self._marked_epoch: int | None = None
         self._current_at: float | None = None
 
@@ -136,7 +135,8 @@ class Follower:
         except BaseException:
             lock.release()
             raise
-        return Follower(lock, place, reader, recovered, end, limits, clock)
+        checkpointer = checkpointer_for(recovered.mirror, reader, data, limits, clock)
+        return Follower(lock, place, reader, recovered, end, limits, clock, checkpointer)
 
     @property
     def epoch(self) -> int:
@@ -362,6 +362,7 @@ class Follower:
         self.reader.close()
         self._checkpointer.join()
         self._checkpointer.run(self.position, None)
+        self._checkpointer.close()
         self._mirror.close()
         self._lock.release()
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(slots=True)
@@ -84,6 +85,18 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class TakesFiles(Protocol):
+    """A store to which files of sorted keys can be added."""
+
+    def ingest(self, file: Path) -> None:
+        """Makes a file's keys part of the store, over what it has under them; durably. The file goes.
+
+        Raises OSError.
+        """
+        ...
 
 
 class StoreUnreadable(Exception):

@@ -72,6 +72,31 @@ def index_keys(
     return [prefix + key[4:] for prefix, key in zip(prefixes, row_keys, strict=True)]
 
 
+def entries_by_key(
+    spec: StoredSpec, indexes: Sequence[Sequence[int]], columns: Sequence[pa.Array], row_keys: Sequence[bytes]
+) -> list[list[bytes]]:
+    """Of each index, by number, the entries of rows of which the columns of the key are given."""
+    by_place = dict(zip(spec.key_columns, columns, strict=True)) if columns else {}
+    return [index_keys(spec, number, places, by_place, row_keys) for number, places in enumerate(indexes)]
+
+
+def indexed_by_key(spec: StoredSpec, indexes: Sequence[Sequence[int]]) -> bool:
+    """Whether a row's key says what its index entries are: another row of that key has the same."""
+    return all(set(places) <= set(spec.key_columns) for places in indexes)
+
+
+def row_entries(spec: StoredSpec, indexes: Sequence[Sequence[int]], rows: Rows) -> list[bytes]:
+    """The entries of these rows in all of the indexes."""
+    primary = [rows.columns[i] for i in spec.key_columns]
+    keys = store_keys(spec, encode_keys(primary, spec.key_types, len(rows)))
+    by_place = dict(enumerate(rows.columns))
+    return [
+        entry
+        for number, places in enumerate(indexes)
+        for entry in index_keys(spec, number, places, by_place, keys)
+    ]
+
+
 class StoredCode:
     """Turns rows of one table into values of the store, and back."""
 

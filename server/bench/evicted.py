@@ -24,6 +24,10 @@ class TablesBudget(MemoryBudget):
     def share(self) -> int:
         return self.tables
 
+    @property
+    def affords_process(self) -> bool:
+        return True
+
     def look(self, tables: int, resident: int) -> None:
         """What else the process takes does not matter."""
 

@@ -40,6 +40,8 @@ POINTS = {
     "a look at what is warm": "storage.warming:Warming._due:{}:before",
     "the store being written": "storage.rocks:RocksStore.write:{}0:after",
     "the store written, not flushed": "storage.rocks:RocksStore.flush:{}:before",
+    "a file about to be part of the store": "storage.rocks:RocksStore.ingest:{}:before",
+    "a file that has become part of it": "storage.rocks:RocksStore.ingest:{}:after",
     "a checkpoint done": "storage.checkpoint:Checkpointer._measure:{}:before",
     "sizes about to be noted": "storage.mirror:Mirror.note_sizes:{}:before",
     "a segment with its name": "storage.log_files:FileLog._name_segment:{}:after",
@@ -56,6 +58,7 @@ QUICK = (
     "a table opened cold",
     "removing what a base covers",
     "the store being written",
+    "a file that has become part of it",
 )
 
 

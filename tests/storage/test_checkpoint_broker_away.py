@@ -15,6 +15,7 @@ class Away:
     """A log of which nothing can be read."""
 
     identity = bytes(16)
+    shared_folder = None
 
     def __init__(self, error: OSError) -> None:
         self._error = error

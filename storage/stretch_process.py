@@ -1,0 +1,150 @@
+"""`StretchProcess`: checkpoints' work done by another process.
+
+A checkpoint decodes the changelog, nets it and writes it for the store: work that nobody waits for, but in
+the server's process it would take turns with the engine for the interpreter, however many processors there
+are. So with an embedded log a process of its own does it (`stretch_worker.py`), at a lower priority, and the
+server only takes in the files. What the process cannot do, or does not live to do, the caller does himself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from . import stretch_worker
+from .budget import MemoryBudget, private_bytes
+from .changelog import StoredSpec
+from .log import LogSource, Position
+from .replay import Stretch
+from .stretch_files import Indexes
+from .stretch_messages import Done, Failed, Part, Reply, Request
+
+STRETCH_BYTES = 32 << 20
+
+END_S = 2.0
+"""Time for the process to end by itself."""
+
+
+class ProcessLost(Exception):
+    """The process could not be started or has ended; nothing is wrong with the log or the store."""
+
+
+class StretchProcess:
+    """Used by one thread, but for `nbytes`. `folder` is emptied and belongs to it; `log` is the log's."""
+
+    def __init__(self, log: Path, folder: Path) -> None:
+        self._log = log.resolve()
+        self._folder = folder.resolve()
+        self.stretch_bytes = STRETCH_BYTES
+        """Changelog that goes into one file, and that the process holds in memory at a time."""
+        self._process: subprocess.Popen[bytes] | None = None
+        shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that is the process's own. From any thread."""
+        process = self._process
+        return 0 if process is None or process.poll() is not None else private_bytes(process.pid)
+
+    def stretches(
+        self, after: Position | None, end: Position, specs: Mapping[str, StoredSpec], indexes: Indexes
+    ) -> Iterator[tuple[Stretch, Path | None]]:
+        """The log behind `after` (None: from its base) up to `end`: as `follow` gives it, with rows in files.
+
+        Each file is the caller's. Raises ProcessLost, and what `follow` raises.
+        """
+        self._folder.mkdir(exist_ok=True)
+        request = Request(self._log, self._folder, after, end, specs, indexes, self.stretch_bytes)
+        process = self._send(request)
+        done = False
+        try:
+            while not done:
+                reply = _receive(process)
+                if isinstance(reply, Failed):
+                    done = True
+                    raise reply.error
+                if isinstance(reply, Part):
+                    yield reply.stretch, reply.file
+                else:
+                    done = True
+        finally:
+            if not done:
+                # It would go on writing files that nobody takes.
+                self._kill()
+
+    def close(self) -> None:
+        """Ends the process and removes what it left."""
+        process = self._process
+        if process is not None:
+            assert process.stdin is not None
+            with suppress(OSError):
+                process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_S)
+        self._kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _send(self, request: Request) -> subprocess.Popen[bytes]:
+        """Twice, if need be: a process that had nothing to do may have ended."""
+        for _ in range(2):
+            process = self._running()
+            assert process.stdin is not None
+            try:
+                pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
+                process.stdin.flush()
+                return process
+            except OSError:
+                self._kill()
+        raise ProcessLost("it does not take requests")
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        process = self._process
+        if process is not None and process.poll() is None:
+            return process
+        self._kill()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, "-m", stretch_worker.__name__]
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+        except OSError as error:
+            raise ProcessLost(f"could not start it: {error}") from error
+        return self._process
+
+    def _kill(self) -> None:
+        """Ends the process at once and removes the files that nobody took."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        for path in self._folder.glob("*"):
+            path.unlink(missing_ok=True)
+
+
+def process_for(log: LogSource, data: Path, budget: MemoryBudget | None) -> StretchProcess | None:
+    """One for the log, with a folder in the data directory; None where the work is better done here."""
+    folder = log.shared_folder
+    if folder is None or not (budget is None or budget.affords_process):
+        return None
+    return StretchProcess(folder, data / "checkpoint")
+
+
+def _receive(process: subprocess.Popen[bytes]) -> Reply:
+    assert process.stdout is not None
+    try:
+        reply = pickle.load(process.stdout)
+    except (EOFError, OSError, pickle.UnpicklingError) as error:
+        raise ProcessLost("it has ended") from error
+    assert isinstance(reply, Part | Done | Failed), reply
+    return reply
