@@ -17,10 +17,10 @@ from ..runtime.recovery import recover
 from ..runtime.source import Connectors
 from ..runtime.standby import StandbyEngine
 from ..storage.budget import MemoryBudget, default_bytes, keep_heap_small, resident_bytes
-from ..storage.checkpoint import PROCESS_FROM_BYTES
-from ..storage.commit import Storage, StorageLimits
+from ..storage.commit import Storage
 from ..storage.errors import ConnectionFailure, DiskFull, SerializationFailure
 from ..storage.fence import Fenced
+from ..storage.limits import PROCESS_FROM_BYTES, StorageLimits
 from ..storage.log import LogDamaged, LogTruncated
 from ..storage.log_files import TAKEN_OVER
 from ..storage.standby import Follower

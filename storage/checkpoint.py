@@ -15,25 +15,25 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .changelog import Rows, StoredSpec, rows_frames
 from .cold import ColdRows
 from .collector import no_collections
 from .errors import ConnectionFailure
 from .evictions import ColdRequest
+from .limits import PROCESS_FROM_BYTES, StorageLimits
 from .log import Frame, FrameKind, Log, LogSource, LogTruncated, Position
 from .log_files import disk_error
 from .log_reader import START
 from .measures import CheckpointMeasures
 from .mirror import Mirror
 from .replay import STRETCH_BYTES_MAX, follow
-from .stretch_process import ProcessLost, StretchProcess
+from .stretch_process import ProcessLost, StretchProcess, process_for
 
 log = logging.getLogger("millpond.checkpoint")
 
 MEANWHILE_S = 0.5
-
-PROCESS_FROM_BYTES = 1 << 20
 
 Content = Callable[[], Iterable[Rows]]
 """Gives the rows of one table as of one epoch."""
@@ -66,6 +66,10 @@ class Extra:
 NOTHING = Extra()
 
 
+class Abandoned(Exception):
+    """A checkpoint was not wanted any more; the next one does its work."""
+
+
 class Checkpointer:
     """Runs one checkpoint at a time, in a thread of its own or in the caller's.
 
@@ -87,15 +91,16 @@ class Checkpointer:
         `process` does the larger part of the work where it can; it is closed by `close`.
         """
         self._mirror = mirror
+        mirror.pause = self._pause
         self.pause_with(pause)
         self._reader = reader
         self.log = log
         self._process = process
         self.process_from = PROCESS_FROM_BYTES
-        """Of less changelog a process would take longer to be told."""
         self._clock = clock
         self.measures = CheckpointMeasures(succeeded_at=clock())
         self._thread: threading.Thread | None = None
+        self._abandoned = False
         self.error: Exception | None = None
         self.stretch_bytes = STRETCH_BYTES_MAX
         """Changelog that is applied, and held in memory, at a time."""
@@ -103,8 +108,13 @@ class Checkpointer:
         """What was requested of the last one that succeeded, to be taken by whoever requested it."""
 
     def pause_with(self, pause: Callable[[], None]) -> None:
-        """`pause` is called between small steps of the checkpoints that begin from now on."""
-        self._pause = self._mirror.pause = pause
+        """`pause` is called between small steps of checkpoints from now on."""
+        self._give_way = pause
+
+    def _pause(self) -> None:
+        if self._abandoned:
+            raise Abandoned("it was abandoned")
+        self._give_way()
 
     @property
     def running(self) -> bool:
@@ -113,9 +123,17 @@ class Checkpointer:
     def start(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
         """Begins a checkpoint up to `end` in the background. None may be running."""
         assert not self.running
+        self._abandoned = False
         arguments = (end, base, extra)
-        self._thread = threading.Thread(target=self.run, args=arguments, name="checkpoint", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
+
+    def abandon(self) -> None:
+        """Ends a running checkpoint as soon as possible: `join` will not take long. It counts as failed."""
+        if self.running:
+            self._abandoned = True
+            if self._process is not None:
+                self._process.kill()
 
     def join(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Waits for the running checkpoint; `meanwhile` is called now and then."""
@@ -136,7 +154,11 @@ class Checkpointer:
             self._process.close()
 
     def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
-        """The checkpoint itself, in the caller's thread; the outcome is in `error` and `found`."""
+        """A checkpoint in the caller's thread; the outcome is in `error` and `found`."""
+        self._abandoned = False
+        self._run(end, base, extra)
+
+    def _run(self, end: Position, base: Base | None, extra: Extra) -> None:
         self.found = None
         started = self._clock()
         try:
@@ -164,6 +186,8 @@ class Checkpointer:
         if self.error is None:
             measures.time.note(now - started)
             measures.succeeded_at = now
+        elif isinstance(self.error, Abandoned):
+            log.info("a checkpoint was abandoned", extra={"event": "checkpoint_abandoned"})
         else:
             measures.failures += 1
             log.error("a checkpoint failed: %s", self.error, extra={"event": "checkpoint_failed"})
@@ -203,6 +227,7 @@ class Checkpointer:
                     after = stretch.position
                 return
             except ProcessLost as error:
+                self._pause()
                 log.warning(
                     "a checkpoint goes on without its process: %s",
                     error,
@@ -221,3 +246,15 @@ class Checkpointer:
         if end.segment > max(start.segment, 1):
             return True
         return end.offset - start.offset >= self.process_from
+
+
+def checkpointer_for(
+    mirror: Mirror, reader: LogSource, data: Path, limits: StorageLimits, clock: Callable[[], float]
+) -> Checkpointer:
+    """What brings the store of a data directory up to a log."""
+    process = process_for(reader, data, limits.memory)
+    checkpointer = Checkpointer(mirror, reader.apart(), clock=clock, process=process)
+    checkpointer.process_from = limits.process_from_bytes
+    if limits.memory is not None:
+        checkpointer.stretch_bytes = limits.memory.stretch
+    return checkpointer

@@ -13,52 +13,26 @@ announced, of all tables at once (I2); the store is written later, from the chan
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .budget import MemoryBudget
 from .changelog import Rows, StoredSpec, change_frames, count_frame, encode_meta
-from .checkpoint import PROCESS_FROM_BYTES, Base, Checkpointer, Content, Extra
+from .checkpoint import Base, Checkpointer, Content, Extra, checkpointer_for
 from .disk import REAL, Disk, DiskLock
 from .errors import SqlError, StartupError
 from .evictions import Evictions, whole_size
 from .folder import open_folder
-from .log import Frame, FrameKind, Log, LogPlace, LogSource, Position
-from .log_files import SEGMENT_BYTES
-from .log_place import FilePlace
+from .limits import StorageLimits
+from .log import Frame, FrameKind, Log, LogPlace, Position
+from .log_place import log_place
 from .measures import CommitMeasures
-from .mirror import Mirror
 from .precedence import Precedence
 from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover, tables_to_warm
-from .stretch_process import process_for
 from .table import StateTable, TableSpec
 from .warming import Warming
-
-
-@dataclass(frozen=True, slots=True)
-class StorageLimits:
-    """When segments end and checkpoints begin."""
-
-    segment_bytes: int = SEGMENT_BYTES
-    checkpoint_bytes: int = 256 << 20
-    """Changelog written since the last checkpoint began; bounds what recovery replays."""
-    checkpoint_s: float = 30.0
-    """Age of the last checkpoint at which a commit begins the next."""
-    compact_bytes: int = 64 << 20
-    """Segments smaller than this together are kept, however small the base is."""
-    segments_max: int = 200
-    """More segments than this are compacted however small they are (each start begins one)."""
-    waited_for_bytes: int = 16 << 20
-    """Tables that in memory take no more together, the smallest first, are read before a start is over."""
-    counted_rows_min: int = 1 << 12
-    """Of smaller tables the changelog does not say how many rows they have: they are read at a start."""
-    process_from_bytes: int = PROCESS_FROM_BYTES
-    """So much changelog is turned into files for the store by a process of its own."""
-    memory: MemoryBudget | None = None
-    """Tables are kept within this budget; without one they stay in memory whole."""
-
 
 RENUMBER_EPOCHS = 1 << 30
 """So often tables that have not been compacted for as long count their epochs anew."""
@@ -145,7 +119,7 @@ class Storage:
         try:
             lock = open_folder(data, disk)
             try:
-                place = log_place(log or data / "log", disk, limits)
+                place = log_place(log or data / "log", disk, limits.segment_bytes)
                 changelog = place.open(locked)
                 try:
                     recovered = recover(changelog, data / "state", open_store, limits.memory)
@@ -173,6 +147,9 @@ class Storage:
         """The storage of a standby that took over `log`, with the tables it has kept up to its end."""
         storage = Storage(lock, log, recovered, limits, clock, checkpointer)
         storage._tables = tables
+        if checkpointer.error is not None:
+            # The store is further behind than it should be.
+            storage._checkpoint_time = -math.inf
         for table in tables.values():
             table.opener = storage._begin_table
         return storage
@@ -471,23 +448,6 @@ class Storage:
                 content = _resident(table)
             tables[name] = (spec, content)
         return Base(position, encode_meta(self.sources), tables)
-
-
-def checkpointer_for(
-    mirror: Mirror, reader: LogSource, data: Path, limits: StorageLimits, clock: Callable[[], float]
-) -> Checkpointer:
-    """What brings the store of a data directory up to a log."""
-    process = process_for(reader, data, limits.memory)
-    checkpointer = Checkpointer(mirror, reader.apart(), clock=clock, process=process)
-    checkpointer.process_from = limits.process_from_bytes
-    if limits.memory is not None:
-        checkpointer.stretch_bytes = limits.memory.stretch
-    return checkpointer
-
-
-def log_place(log: Path | LogPlace, disk: Disk, limits: StorageLimits) -> LogPlace:
-    """The place itself, or that of the log in a folder."""
-    return FilePlace(log, disk, limits.segment_bytes) if isinstance(log, Path) else log
 
 
 def _resident(table: StateTable) -> Content:

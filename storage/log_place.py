@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .disk import REAL, Disk, DiskLock
-from .log import Position
+from .log import LogPlace, Position
 from .log_files import SEGMENT_BYTES, FileLog
 from .log_reader import LogReader
 
@@ -31,3 +31,8 @@ class FilePlace:
 
     def __str__(self) -> str:
         return str(self.folder)
+
+
+def log_place(log: Path | LogPlace, disk: Disk, segment_bytes: int) -> LogPlace:
+    """The place itself, or that of the log in a folder."""
+    return FilePlace(log, disk, segment_bytes) if isinstance(log, Path) else log

@@ -22,14 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .changelog import StoredSpec, decode_meta
-from .checkpoint import Checkpointer, Extra
-from .commit import Storage, StorageLimits, checkpointer_for, log_place
+from .checkpoint import Checkpointer, Extra, checkpointer_for
+from .commit import Storage
 from .disk import REAL, Disk, DiskLock
 from .errors import StartupError
 from .evictions import Evictions, whole_size
 from .folder import open_folder
+from .limits import StorageLimits
 from .log import Log, LogEpoch, LogPlace, LogSource, Position
 from .log import LogTruncated as Truncated
+from .log_place import log_place
 from .log_reader import START, lost
 from .mirror import Mirror
 from .recovery import (
@@ -115,7 +117,7 @@ class Follower:
 
         Raises StartupError: there is no log, the directory is in use, the log is damaged.
         """
-        place = log_place(log, disk, limits)
+        place = log_place(log, disk, limits.segment_bytes)
         reader = place.source()
         identity = reader.identity
         try:
@@ -346,7 +348,11 @@ class Follower:
         return log, self.catch_up(log.end) or Advance()
 
     def become(self, log: Log) -> Storage:
-        """The storage this follower's tables belong to from now on; the follower is of no more use."""
+        """The storage this follower's tables belong to from now on; the follower is of no more use.
+
+        A checkpoint that is running is abandoned: clients wait for the first commit.
+        """
+        self._checkpointer.abandon()
         self._settle()
         for name in list(self._held):
             if self._held[name]:

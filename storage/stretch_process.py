@@ -36,7 +36,7 @@ class ProcessLost(Exception):
 
 
 class StretchProcess:
-    """Used by one thread, but for `nbytes`. `folder` is emptied and belongs to it; `log` is the log's."""
+    """Used by one thread, but for `nbytes` and `kill`. `folder` belongs to it and is emptied."""
 
     def __init__(self, log: Path, folder: Path) -> None:
         self._log = log.resolve()
@@ -76,7 +76,13 @@ class StretchProcess:
         finally:
             if not done:
                 # It would go on writing files that nobody takes.
-                self._kill()
+                self._end()
+
+    def kill(self) -> None:
+        """From any thread: ends the process at once. Who is waiting for it hears that it is lost."""
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def close(self) -> None:
         """Ends the process and removes what it left."""
@@ -87,7 +93,7 @@ class StretchProcess:
                 process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(END_S)
-        self._kill()
+        self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _send(self, request: Request) -> subprocess.Popen[bytes]:
@@ -100,14 +106,14 @@ class StretchProcess:
                 process.stdin.flush()
                 return process
             except OSError:
-                self._kill()
+                self._end()
         raise ProcessLost("it does not take requests")
 
     def _running(self) -> subprocess.Popen[bytes]:
         process = self._process
         if process is not None and process.poll() is None:
             return process
-        self._kill()
+        self._end()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         command = [sys.executable, "-m", stretch_worker.__name__]
         pipe = subprocess.PIPE
@@ -117,7 +123,7 @@ class StretchProcess:
             raise ProcessLost(f"could not start it: {error}") from error
         return self._process
 
-    def _kill(self) -> None:
+    def _end(self) -> None:
         """Ends the process at once and removes the files that nobody took."""
         process, self._process = self._process, None
         if process is None:

@@ -15,7 +15,8 @@ import pyarrow as pa
 from millpond.server.backend import CopyDirection, Result
 from millpond.server.config import Config
 from millpond.server.database import Database
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
+from millpond.storage.limits import StorageLimits
 from millpond.storage.memory import MemoryStore
 
 from ..simulation.fake_disk import FakeDisk

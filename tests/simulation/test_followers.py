@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from millpond.storage.checkpoint import Abandoned
 from millpond.storage.commit import Storage
 from millpond.storage.memory import MemoryStore
 from millpond.storage.standby import Follower
@@ -37,7 +38,7 @@ class Following(World):
         self.memory = NoMemory(1 << 40) if seed % 5 == 0 else None
         self.restless = seed % 20 == 15
         """Whether a promoted writer begins checkpoints by itself, and goes on with them when replaced."""
-        self.evictions = 0
+        self.evictions = self.abandoned = 0
         self.follower: Follower | None = None
 
     def open_own(self, folder: Path, fresh: bool) -> MemoryStore:
@@ -100,6 +101,8 @@ class Following(World):
         assert lock is not None
         log, _ = follower.take_over(lock)
         self.follower = None
+        if self.random.random() < 0.5:
+            self.abandon_checkpoint(follower)
         promoted = follower.become(log)
         if not self.restless:
             # The clock stands still, so that no checkpoint is begun but by `act`.
@@ -110,6 +113,21 @@ class Following(World):
         self.batches, self.kept = self.kept, []
         self.disk.locks.discard(OWN / "LOCK")
         return promoted
+
+    def abandon_checkpoint(self, follower: Follower) -> None:
+        """What `become` does to one that is running, at any of its steps."""
+        checkpointer, steps = follower._checkpointer, self.random.randrange(12)
+
+        def abandon() -> None:
+            nonlocal steps
+            steps -= 1
+            checkpointer._abandoned = steps < 0
+
+        follower._settle()
+        checkpointer.pause_with(abandon)
+        checkpointer.run(follower.position, None)
+        checkpointer.pause_with(lambda: None)
+        self.abandoned += isinstance(checkpointer.error, Abandoned)
 
     def live_on(self) -> None:
         storage = self.open()
@@ -130,7 +148,7 @@ class Following(World):
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_followers_have_what_was_committed(group: int) -> None:
-    evictions = 0
+    evictions = abandoned = 0
     for seed in range(FIRST + group, LAST, GROUPS):
         world = Following(seed)
         try:
@@ -139,4 +157,5 @@ def test_followers_have_what_was_committed(group: int) -> None:
             print(f"seed {seed}, epoch {world.acknowledged}")
             raise
         evictions += world.evictions
-    assert evictions
+        abandoned += world.abandoned
+    assert evictions and abandoned

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.storage.budget import MemoryBudget
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
 from millpond.storage.errors import SqlError
+from millpond.storage.limits import StorageLimits
 from millpond.storage.log_files import FileLog
 from millpond.storage.log_reader import LogReader
 from millpond.storage.memory import MemoryStore

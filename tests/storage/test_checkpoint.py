@@ -13,8 +13,9 @@ import pytest
 from millpond.storage import evictions
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.check import check
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
 from millpond.storage.errors import DiskFull
+from millpond.storage.limits import StorageLimits
 from millpond.storage.log_files import FileLog
 from millpond.storage.log_reader import LogReader
 from millpond.storage.memory import MemoryStore

@@ -315,7 +315,8 @@ WRITER = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
+from millpond.storage.limits import StorageLimits
 from millpond.storage.schema import Schema
 from millpond.storage.table import TableSpec
 from millpond.storage.types import INT8, TEXT

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ import pytest
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.changelog import Rows, StoredSpec
 from millpond.storage.check import check
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.checkpoint import Abandoned
+from millpond.storage.commit import Storage
+from millpond.storage.limits import StorageLimits
 from millpond.storage.log import Position
 from millpond.storage.log_reader import LogReader
 from millpond.storage.memory import MemoryStore
@@ -274,3 +277,39 @@ def test_one_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(process.stretches(None, Position(1, 1, 1), {}, {}))
     assert process.nbytes == 0
     process.close()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_checkpoint_can_be_abandoned(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, beside: bool
+) -> None:
+    caplog.set_level("INFO")
+    limits = StorageLimits(process_from_bytes=0 if beside else 1 << 40, checkpoint_s=1e9)
+    storage = Storage.open(tmp_path, limits=limits)
+    for number in range(3):
+        write(storage, number * 9_000, number * 9_000 + 10_000, f"name {number}")
+    checkpointer, begun, go_on = storage._checkpointer, threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        go_on.wait(30)
+
+    checkpointer.pause_with(wait)
+    take_in = storage._recovered.mirror.take_in
+    storage._recovered.mirror.take_in = lambda stretch, file: (wait(), take_in(stretch, file))[1]
+    process_of(storage).stretch_bytes = 1
+    storage.checkpoint()
+    assert begun.wait(30)
+    checkpointer.abandon()
+    go_on.set()
+    started = time.monotonic()
+    storage._settle()
+    assert time.monotonic() - started < 5
+    assert isinstance(storage.checkpoint_error, Abandoned) and checkpointer.measures.failures == 0
+    assert [r.event for r in caplog.records] == ["checkpoint_abandoned"]  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(stored(storage)) < len(content(storage))
+    storage.checkpoint(wait=True)
+    assert stored(storage) == content(storage)
+    checkpointer.abandon()
+    storage.close()
+    assert check(tmp_path) == []

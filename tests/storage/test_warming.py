@@ -12,7 +12,8 @@ import pytest
 from millpond.storage import table as table_module
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.changelog import StoredSpec, change_frames
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
+from millpond.storage.limits import StorageLimits
 from millpond.storage.log import Frame, FrameKind, LogEpoch, Position
 from millpond.storage.memory import MemoryStore
 from millpond.storage.mirror import Mirror

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from millpond.storage.commit import Storage, StorageLimits
+from millpond.storage.commit import Storage
+from millpond.storage.limits import StorageLimits
 from millpond.storage.schema import Schema
 from millpond.storage.table import TableSpec
 from millpond.storage.types import INT8
