@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from .log import Frame, FrameKind, Payload
 from .row_message import RowMessage, WrittenRows, can_write
+from .row_messages import ReadRows, RowMessages, read_each
 from .schema import Column, Schema
 from .tablespec import Int64Array, TableChange, TableSpec
 from .types import Type
@@ -84,6 +85,16 @@ class StoredSpec:
     def row_message(self) -> RowMessage | None:
         """Writes ROWS payloads, if it can."""
         return RowMessage(self.rows_schema) if can_write(self.rows_schema) else None
+
+    @cached_property
+    def rows_messages(self) -> RowMessages | None:
+        """Reads many ROWS payloads at once, if it can."""
+        return RowMessages(self.rows_schema) if can_write(self.rows_schema) else None
+
+    @cached_property
+    def keys_messages(self) -> RowMessages | None:
+        """Reads many DELETED payloads at once, if it can."""
+        return RowMessages(self.keys_schema) if can_write(self.keys_schema) else None
 
     @cached_property
     def keys_schema(self) -> pa.Schema:
@@ -218,23 +229,32 @@ def concat_columns(parts: Sequence[list[pa.Array]]) -> list[pa.Array]:
     return [pa.concat_arrays(list(columns)) for columns in zip(*parts, strict=True)]
 
 
-def decode_rows(payload: Payload, spec: StoredSpec) -> Rows:
-    """The content of a ROWS frame; the arrays lie in `payload`."""
-    batch = _batch(payload, spec.rows_schema)
-    columns = list(batch.columns)
-    weights = columns.pop().to_numpy() if spec.weighed else np.ones(batch.num_rows, np.int64)
-    return Rows(columns, weights)
+def decode_rows(payloads: Sequence[Payload], spec: StoredSpec) -> tuple[list[Rows], Int64Array]:
+    """The content of ROWS frames in few batches, in order, and how many rows each frame has."""
+    read = list(_read(payloads, spec.rows_messages, spec.rows_schema))
+    return [_rows(part, spec) for part in read], _counts(read)
 
 
-def decode_deleted(payload: Payload, spec: StoredSpec) -> tuple[list[pa.Array], int]:
-    """The key columns in a DELETED frame, and how many keys they are."""
-    batch = _batch(payload, spec.keys_schema)
-    return (list(batch.columns) if spec.key_columns else []), batch.num_rows
+def _rows(read: ReadRows, spec: StoredSpec) -> Rows:
+    columns = read.columns
+    if spec.weighed:
+        return Rows(columns[:-1], columns[-1].to_numpy())
+    return Rows(columns, np.ones(int(read.counts.sum()), np.int64))
 
 
-def _batch(payload: Payload, schema: pa.Schema) -> pa.RecordBatch:
-    buffer = payload if isinstance(payload, pa.Buffer) else pa.py_buffer(payload)
-    return pa.ipc.read_record_batch(buffer, schema)
+def decode_deleted(payloads: Sequence[Payload], spec: StoredSpec) -> tuple[list[pa.Array], Int64Array]:
+    """The key columns in DELETED frames, in order, and how many keys each frame has."""
+    read = list(_read(payloads, spec.keys_messages, spec.keys_schema))
+    columns = concat_columns([part.columns for part in read]) if spec.key_columns else []
+    return columns, _counts(read)
+
+
+def _read(payloads: Sequence[Payload], messages: RowMessages | None, schema: pa.Schema) -> Iterator[ReadRows]:
+    return read_each(payloads, schema) if messages is None else messages.read(payloads)
+
+
+def _counts(read: Sequence[ReadRows]) -> Int64Array:
+    return np.concatenate([np.empty(0, np.int64), *(part.counts for part in read)])
 
 
 def encode_meta(sources: Mapping[str, bytes]) -> bytes:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -42,8 +42,7 @@ class FrameKind(IntEnum):
     """The log's own: everything since the COMMIT before is one epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One record of one store. `payload` may be a view into the file it was read from."""
 
     store: str

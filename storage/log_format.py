@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from .log import Frame, Payload
 
@@ -100,39 +103,39 @@ def encode_frame(frame: Frame, epoch: int, index: int, seed: int) -> list[Payloa
     return [head + front, payload, padding] if padding else [head + front, payload]
 
 
-@dataclass(frozen=True, slots=True)
-class FrameHead:
-    """A frame's head, not yet verified. Lengths in bytes; `total` is the whole frame."""
+def whole_frames(
+    window: pa.Buffer, offset: int, seed: int, names: dict[bytes, str]
+) -> Iterator[tuple[int, int, int, Frame]]:
+    """The frames that lie in `window` from `offset` on: epoch, number within it, end in `window`, frame.
 
-    checksum: int
-    length: int
-    epoch: int
-    index: int
-    name_length: int
-    kind: int
+    Ends before the first that is not whole or does not carry its checksum. Payloads are views into `window`.
+    `names` are those met, so that each store's is decoded once. There may be many frames of few bytes, so
+    nothing is called here that need not be.
+    """
+    view, size, last = memoryview(window), window.size, window.size - HEAD_BYTES
+    unpack, crc32, cut = _HEAD.unpack_from, zlib.crc32, window.slice
+    while offset <= last:
+        magic, checksum, length, epoch, index, name_length, kind, zero = unpack(view, offset)
+        if magic != FRAME_MAGIC or zero:
+            return
+        name_start = offset + HEAD_BYTES
+        start = name_start + ((name_length + 7) & ~7)
+        end = start + ((length + 7) & ~7)
+        if end > size or crc32(view[offset + 8 : end], seed) != checksum:
+            return
+        encoded = bytes(view[name_start : name_start + name_length])
+        name = names.get(encoded)
+        if name is None:
+            name = names[encoded] = encoded.decode()
+        offset = end
+        yield epoch, index, end, Frame(name, kind, cut(start, length))
 
-    @property
-    def total(self) -> int:
-        return HEAD_BYTES + padded(self.name_length) + padded(self.length)
 
-
-def decode_head(data: memoryview, offset: int) -> FrameHead | None:
-    """The head at `offset`, of which HEAD_BYTES must be there; None when it is none."""
-    magic, checksum, length, epoch, index, name_length, kind, zero = _HEAD.unpack_from(data, offset)
-    if magic != FRAME_MAGIC or zero != 0:
+def frame_size(window: pa.Buffer, offset: int) -> int | None:
+    """Bytes of the frame at `offset`: HEAD_BYTES if `window` has not even its head, None if there is none."""
+    if window.size - offset < HEAD_BYTES:
+        return HEAD_BYTES
+    magic, _, length, _, _, name_length, _, zero = _HEAD.unpack_from(window, offset)
+    if magic != FRAME_MAGIC or zero:
         return None
-    return FrameHead(checksum, length, epoch, index, name_length, kind)
-
-
-def verify(data: memoryview, offset: int, head: FrameHead, seed: int) -> bool:
-    """Whether the whole frame at `offset` carries its checksum."""
-    return zlib.crc32(data[offset + 8 : offset + head.total], seed) == head.checksum
-
-
-def frame_name(data: memoryview, offset: int, head: FrameHead) -> str:
-    start = offset + HEAD_BYTES
-    return bytes(data[start : start + head.name_length]).decode()
-
-
-def payload_start(offset: int, head: FrameHead) -> int:
-    return offset + HEAD_BYTES + padded(head.name_length)
+    return HEAD_BYTES + padded(name_length) + padded(length)

@@ -25,14 +25,14 @@ from .log_format import (
     FRAME_MAGIC,
     HEAD_BYTES,
     HEADER_BYTES,
-    FrameHead,
     SegmentHeader,
-    decode_head,
     decode_header,
-    frame_name,
-    payload_start,
-    verify,
+    frame_size,
+    whole_frames,
 )
+
+COMMIT = int(FrameKind.COMMIT)
+"""Compared with for each frame, which takes longer with a member of an IntEnum."""
 
 POLL_S = 0.005
 """Between two looks at the noted end."""
@@ -92,18 +92,18 @@ class FrameScan:
     _window: pa.Buffer = field(default_factory=lambda: pa.py_buffer(b""))
     _window_start: int = 0
 
-    def __iter__(self) -> Iterator[tuple[FrameHead, Frame]]:
-        while self._holds(HEAD_BYTES):
-            view = memoryview(self._window)
-            head = decode_head(view, self.offset - self._window_start)
-            if head is None or not self._holds(head.total):
+    def __iter__(self) -> Iterator[tuple[int, int, Frame]]:
+        """Epoch, number within it, frame."""
+        wanted: int | None = HEAD_BYTES
+        names: dict[bytes, str] = {}
+        while wanted is not None and self._holds(wanted):
+            window, start = self._window, self._window_start
+            for epoch, index, end, frame in whole_frames(window, self.offset - start, self.seed, names):
+                self.offset = start + end
+                yield epoch, index, frame
+            wanted = frame_size(window, self.offset - start)
+            if wanted is not None and self.offset - start + wanted <= window.size:
                 return
-            view, at = memoryview(self._window), self.offset - self._window_start
-            if not verify(view, at, head, self.seed):
-                return
-            payload = self._window.slice(payload_start(at, head), head.length)
-            self.offset += head.total
-            yield head, Frame(frame_name(view, at, head), head.kind, payload)
 
     def _holds(self, count: int) -> bool:
         """Whether `count` bytes from `offset` on are in the window, after reading if need be."""
@@ -226,12 +226,12 @@ class LogReader:
         try:
             scan = FrameScan(file, header.seed, HEADER_BYTES, file.size())
             frames: list[Frame] = []
-            for head, frame in scan:
-                if head.index != len(frames) or head.epoch != header.after_epoch:
+            for epoch, index, frame in scan:
+                if index != len(frames) or epoch != header.after_epoch:
                     break
                 if frame.kind == FrameKind.COMMIT:
                     position = Position(header.after_epoch, number, header.previous_end)
-                    return LogEpoch(head.epoch, bytes(frame.payload), frames, position, base=True)
+                    return LogEpoch(epoch, bytes(frame.payload), frames, position, base=True)
                 frames.append(frame)
         finally:
             file.close()
@@ -253,13 +253,13 @@ class LogReader:
             scan = FrameScan(file, header.seed, start, size if limit is None else min(limit, size))
             committed, epoch = start, after_epoch
             frames: list[Frame] = []
-            for head, frame in scan:
-                if head.epoch != epoch + 1 or head.index != len(frames):
+            for found, index, frame in scan:
+                if found != epoch + 1 or index != len(frames):
                     break
-                if frame.kind != FrameKind.COMMIT:
+                if frame.kind != COMMIT:
                     frames.append(frame)
                     continue
-                committed, epoch = scan.offset, head.epoch
+                committed, epoch = scan.offset, found
                 yield LogEpoch(epoch, bytes(frame.payload), frames, Position(epoch, number, committed))
                 frames = []
             if limit is None:
@@ -353,6 +353,6 @@ def _last_epoch_behind(file: DiskFile, seed: int, offset: int, size: int) -> int
         words = np.frombuffer(window, np.uint32, len(window) // 8 * 2)[::2]
         for hit in np.flatnonzero(words == FRAME_MAGIC).tolist():
             scan = FrameScan(file, seed, start + hit * 8, size)
-            last = max(last, next((head.epoch for head, _ in scan), 0))
+            last = max(last, next((epoch for epoch, _, _ in scan), 0))
         start += len(window) // 8 * 8 or size
     return last

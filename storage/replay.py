@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from .changelog import Rows, StoredSpec, concat_columns, decode_count, decode_deleted, decode_rows
 from .keycode import encode_keys, group_ids
-from .log import Frame, FrameKind, LogDamaged, LogEpoch, Position
+from .log import Frame, FrameKind, LogDamaged, LogEpoch, Payload, Position
+from .tablespec import Int64Array
+
+# Members of an IntEnum cost more to compare with than integers do, and there are some comparisons a frame.
+COUNT, DELETED, TRUNCATED = (int(kind) for kind in (FrameKind.COUNT, FrameKind.DELETED, FrameKind.TRUNCATED))
+OF_STORES = frozenset({int(FrameKind.SPEC), int(FrameKind.DROPPED)})
+"""Frames that say which stores there are, not what they hold."""
 
 STRETCH_BYTES_MAX = 128 << 20
 """Payload bytes gathered before they are applied; a single larger epoch is applied alone."""
@@ -66,7 +72,7 @@ def follow(
     pending: list[LogEpoch] = []
     size = 0
     for epoch in epochs:
-        more = sum(len(frame.payload) for frame in epoch.frames)
+        more = sum([len(frame.payload) for frame in epoch.frames])
         pause()
         if pending and size + more > bytes_max:
             yield _stretch(pending, known, pause)
@@ -85,8 +91,13 @@ def _stretch(epochs: Sequence[LogEpoch], known: dict[str, StoredSpec], pause: Ca
     stretch = Stretch(last.position, last.meta, epochs[0].base, [], {}, {})
     gathered: dict[str, _Gathered] = {}
     for epoch in epochs:
+        number = epoch.epoch
         for frame in epoch.frames:
-            _take_frame(frame, stretch, known, gathered, epoch.epoch)
+            one = gathered.get(frame.store)
+            if one is None or frame.kind in OF_STORES:
+                _take_frame(frame, stretch, known, gathered, number)
+            else:
+                one.take(frame.kind, frame.payload, number)
         pause()
     stretch.changes = {name: one.net() for name, one in gathered.items()}
     return stretch
@@ -109,71 +120,80 @@ def _take_frame(
         return
     if name not in gathered:
         gathered[name] = _Gathered(known[name])
-    gathered[name].take(frame, epoch)
+    gathered[name].take(frame.kind, frame.payload, epoch)
 
 
 class _Gathered:
-    """The operations on one store, in order."""
+    """The operations on one store. Payloads are decoded together, at the end: one by one they cost more."""
+
+    __slots__ = ("_count", "_deleted", "_epoch", "_places", "_rows", "_several", "_spec", "_truncated")
 
     def __init__(self, spec: StoredSpec) -> None:
         self._spec = spec
         self._truncated = False
-        self._epochs: set[int] = set()
-        self._rows: list[tuple[int, Rows]] = []
-        self._deleted: list[tuple[int, list[pa.Array], int]] = []
-        self._order = 0
-        self._count: int | None = None
+        self._rows: list[Payload] = []
+        self._deleted: list[Payload] = []
+        self._places: list[int] = []
+        """Of each of `_deleted`, how many of `_rows` came before."""
+        self._count: Payload | None = None
+        self._epoch, self._several = -1, False
 
-    def take(self, frame: Frame, epoch: int) -> None:
-        if frame.kind == FrameKind.COUNT:
-            self._count = decode_count(frame.payload)
+    def take(self, kind: int, payload: Payload, epoch: int) -> None:
+        if kind == COUNT:
+            self._count = payload
             return
         self._count = None
-        self._epochs.add(epoch)
-        self._order += 1
-        if frame.kind == FrameKind.TRUNCATED:
+        if epoch != self._epoch:
+            self._several = self._epoch >= 0
+            self._epoch = epoch
+        if kind == DELETED:
+            self._deleted.append(payload)
+            self._places.append(len(self._rows))
+        elif kind == TRUNCATED:
             self._truncated = True
-            self._rows.clear()
-            self._deleted.clear()
-        elif frame.kind == FrameKind.DELETED:
-            columns, count = decode_deleted(frame.payload, self._spec)
-            self._deleted.append((self._order, columns, count))
+            self._rows, self._deleted, self._places = [], [], []
         else:
-            self._rows.append((self._order, decode_rows(frame.payload, self._spec)))
+            self._rows.append(payload)
 
     def net(self) -> NetChange:
-        if len(self._epochs) > 1 and len(self._rows) + len(self._deleted) > 1:
-            net = self._last_words()
-            net.count = self._count
-            return net
-        # One epoch names each key once.
-        net = NetChange(self._spec, self._truncated, [rows for _, rows in self._rows], count=self._count)
-        if self._deleted:
-            net.deleted = concat_columns([columns for _, columns, _ in self._deleted])
-            net.deleted_count = sum(count for _, _, count in self._deleted)
+        spec = self._spec
+        rows, row_counts = decode_rows(self._rows, spec)
+        deleted, deleted_counts = decode_deleted(self._deleted, spec)
+        if self._several and len(row_counts) + len(deleted_counts) > 1:
+            orders = 2 * np.arange(len(row_counts)) + 1, 2 * np.array(self._places, np.int64)
+            order = np.repeat(np.concatenate(orders), np.concatenate([row_counts, deleted_counts]))
+            whole = Rows.concat(rows, spec)
+            # Frees the parts.
+            rows.clear()
+            net = _last_words(spec, whole, deleted, order)
+        else:
+            # One epoch names each key once.
+            net = NetChange(spec, False, rows, deleted, int(deleted_counts.sum()))
+        net.truncated = self._truncated
+        net.count = None if self._count is None else decode_count(self._count)
         return net
 
-    def _last_words(self) -> NetChange:
-        """Of each key only the last operation, found by grouping the keys of all operations."""
-        spec = self._spec
-        rows = Rows.concat([rows for _, rows in self._rows], spec)
-        deleted = concat_columns([columns for _, columns, _ in self._deleted])
-        counts = [len(one) for _, one in self._rows] + [count for _, _, count in self._deleted]
-        orders = [order for order, _ in self._rows] + [order for order, _, _ in self._deleted]
-        order = np.repeat(np.array(orders, np.int64), counts)
-        keys = concat_columns(
-            [part for part in ([rows.columns[i] for i in spec.key_columns], deleted) if part]
-        )
-        ids, first = group_ids(encode_keys(keys, spec.key_types, len(order)))
-        last = np.empty(len(first), np.int64)
+
+def _last_words(spec: StoredSpec, rows: Rows, deleted: list[pa.Array], order: Int64Array) -> NetChange:
+    """Of each key only the last operation, found by grouping the keys of all operations.
+
+    `order` says when each came, of `rows` and then of `deleted`.
+    """
+    keys = concat_columns([part for part in ([rows.columns[i] for i in spec.key_columns], deleted) if part])
+    ids, first = group_ids(encode_keys(keys, spec.key_types, len(order)))
+    last = np.empty(len(first), np.int64)
+    if len(rows) == len(order):
+        last[ids] = np.arange(len(order))
+    else:
         sequence = np.argsort(order, kind="stable")
         last[ids[sequence]] = sequence
-        last.sort()
-        kept, gone = last[last < len(rows)], last[last >= len(rows)] - len(rows)
-        net = NetChange(spec, self._truncated)
-        net.rows = [_take_rows(rows, kept)] if len(kept) else []
-        net.deleted, net.deleted_count = [column.take(pa.array(gone)) for column in deleted], len(gone)
-        return net
+    stays = np.zeros(len(order), np.bool_)
+    stays[last] = True
+    kept, gone = np.flatnonzero(stays[: len(rows)]), np.flatnonzero(stays[len(rows) :])
+    net = NetChange(spec)
+    net.rows = [_take_rows(rows, kept)] if len(kept) else []
+    net.deleted, net.deleted_count = [column.take(pa.array(gone)) for column in deleted], len(gone)
+    return net
 
 
 def _take_rows(rows: Rows, positions: np.ndarray) -> Rows:

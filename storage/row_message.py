@@ -49,22 +49,45 @@ class WrittenRows(Sequence[pa.Array]):
         return (part.array(self.start, self.stop) for part in self.parts)
 
 
+@dataclass(frozen=True, slots=True)
+class MessageFront:
+    """What messages of one schema begin with, and the places in it of numbers that differ, 8 bytes each.
+
+    body_size: of the bytes behind the front.
+    length: of the number of rows.
+    nodes: of two numbers a column, its rows and its NULLs.
+    buffers: of two numbers a buffer, of which there are `buffer_count`: its place in the body and its bytes.
+    """
+
+    data: bytes
+    body_size: int
+    length: int
+    nodes: int
+    buffers: int
+    buffer_count: int
+
+    @staticmethod
+    def of(schema: pa.Schema) -> MessageFront:
+        """As pyarrow makes it; the schema is one for which `can_write` holds."""
+        example = pa.RecordBatch.from_arrays([_one(field.type) for field in schema], schema=schema)
+        whole = example.serialize().to_pybytes()
+        data = whole[: 8 + struct.unpack_from("<I", whole, 4)[0]]
+        message = _Table.root(data, 8)
+        batch = message.table(2)
+        count = sum(len(column.buffers()) for column in example.columns)
+        return MessageFront(data, message.place(3), batch.place(0), batch.vector(1), batch.vector(2), count)
+
+
 class RowMessage:
     """The messages of one schema, all of whose columns are of fixed width, bool, or strings."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        example = pa.RecordBatch.from_arrays([_one(field.type) for field in schema], schema=schema)
-        data = example.serialize().to_pybytes()
-        size = struct.unpack_from("<I", data, 4)[0]
-        self._front = bytearray(data[: 8 + size])
-        message = _Table.root(self._front, 8)
-        batch = message.table(2)
-        self._body_size = message.place(3)
-        self._length = batch.place(0)
-        self._nodes, self._buffers = batch.vector(1), batch.vector(2)
-        count = sum(len(column.buffers()) for column in example.columns)
+        front = MessageFront.of(schema)
+        self._front = bytearray(front.data)
+        self._body_size, self._length = front.body_size, front.length
+        self._nodes, self._buffers = front.nodes, front.buffers
         self._put_nodes = struct.Struct(f"<{2 * len(schema)}q").pack_into
-        self._put_buffers = struct.Struct(f"<{2 * count}q").pack_into
+        self._put_buffers = struct.Struct(f"<{2 * front.buffer_count}q").pack_into
 
     def encode(self, rows: WrittenRows, weights: Int64Array | None) -> bytes | None:
         """The message of the rows and their weights, if those are a column; None if pyarrow must write it."""
@@ -122,11 +145,11 @@ def _validity(valid: ByteArray) -> tuple[int, bytes]:
 class _Table:
     """A table of a flatbuffer (https://flatbuffers.dev/internals): `at` is its place in `data`."""
 
-    data: bytearray
+    data: bytes
     at: int
 
     @staticmethod
-    def root(data: bytearray, start: int) -> _Table:
+    def root(data: bytes, start: int) -> _Table:
         return _Table(data, start + struct.unpack_from("<I", data, start)[0])
 
     def place(self, field: int) -> int:

@@ -54,9 +54,10 @@ def net(*epochs: list[Frame]) -> tuple[bool, dict[int, str], set[int]]:
 def test_a_change_comes_back_from_its_frames() -> None:
     frames = change({1: "a", 2: "b"}, [7, 8, 9])
     assert [frame.kind for frame in frames] == [FrameKind.DELETED, FrameKind.ROWS]
-    columns, count = decode_deleted(frames[0].payload, KEYED)
-    assert (columns[0].to_pylist(), count) == ([7, 8, 9], 3)
-    rows = decode_rows(frames[1].payload, KEYED)
+    columns, counts = decode_deleted([frames[0].payload], KEYED)
+    assert (columns[0].to_pylist(), counts.tolist()) == ([7, 8, 9], [3])
+    [rows], counts = decode_rows([frames[1].payload], KEYED)
+    assert counts.tolist() == [2]
     assert [c.to_pylist() for c in rows.columns] == [[1, 2], ["a", "b"]]
     assert rows.weights.tolist() == [1, 1]
 
@@ -64,11 +65,14 @@ def test_a_change_comes_back_from_its_frames() -> None:
 def test_weights_of_a_bag_and_rows_without_columns() -> None:
     columns, weights = [pa.array([1]), pa.array(["x"])], np.array([5])
     [frame] = change_frames(TableChange("t", 1, columns, weights, []), BAG)
-    assert decode_rows(frame.payload, BAG).weights.tolist() == [5]
+    [rows], _ = decode_rows([frame.payload], BAG)
+    assert rows.weights.tolist() == [5]
     empty = StoredSpec(3, Schema(()), None)
     frames = change_frames(TableChange("t", 1, [], np.array([4]), [], 1), empty)
-    assert decode_deleted(frames[0].payload, empty) == ([], 1)
-    assert decode_rows(frames[1].payload, empty).weights.tolist() == [4]
+    columns, counts = decode_deleted([frames[0].payload], empty)
+    assert (columns, counts.tolist()) == ([], [1])
+    [rows], _ = decode_rows([frames[1].payload], empty)
+    assert rows.weights.tolist() == [4]
 
 
 def test_many_rows_go_to_several_frames(monkeypatch: pytest.MonkeyPatch) -> None:

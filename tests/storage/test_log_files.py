@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from millpond.storage import log_files
+from millpond.storage import log_files, log_reader
 from millpond.storage.disk import REAL, Bytes, RealDisk, _RealFile
 from millpond.storage.errors import DiskFull, IoError, StartupError
 from millpond.storage.fence import Fenced, OutcomeUnknown
@@ -406,3 +406,15 @@ def test_a_segment_the_old_writer_began_first_belongs_to_the_log(tmp_path: Path)
     assert new.end.epoch == 2
     commit(new, b"three")
     assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"x" * 200], [b"late"], [b"three"]]
+
+
+@pytest.mark.parametrize("window", [8, 100, 1000, 5000])
+def test_frames_lie_anywhere_in_what_is_read_at_once(
+    tmp_path: Path, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "READ_BYTES", window)
+    log = FileLog.open(tmp_path)
+    for count in range(40):
+        commit(log, *(b"p" * (37 * count * n % 700) for n in range(count % 5)))
+    expected = [(e + 1, [37 * e * n % 700 for n in range(e % 5)]) for e in range(40)]
+    assert [(e, [len(p) for p in found]) for e, _, found in content(log.reader)] == expected
