@@ -32,6 +32,7 @@ from ..operators.scan import Scan
 from ..operators.window import Window
 from ..operators.zset import ZSet, concat
 from ..sql.entries import Source
+from ..storage.arrowview import one_value
 from ..storage.table import StateTable, TableSpec
 from .fill_inputs import Input, Progress, TableInput
 from .fill_sources import NothingInput, SourceInput
@@ -161,10 +162,11 @@ class Fill:
         now = {name: one.progress for name, one in self._inputs.items()}
         moved = [name for name, at in now.items() if self._written.get(name) != at]
         if moved:
-            columns = ([self._number] * len(moved), moved, [json.dumps(now[name]) for name in moved])
             table = self._state.tables[FILLS]
-            types = table.spec.schema.types
-            table.upsert([pa.array(values, t.arrow) for values, t in zip(columns, types, strict=True)])
+            types = [type_.arrow for type_ in table.spec.schema.types]
+            for name in moved:
+                row = (self._number, name, json.dumps(now[name]))
+                table.upsert([one_value(value, arrow) for value, arrow in zip(row, types, strict=True)])
             self._written = now
 
 

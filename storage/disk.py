@@ -33,6 +33,10 @@ class DiskFile(Protocol):
         """At most `length` bytes; fewer only at the end of the file. The memory is the caller's."""
         ...
 
+    def peek(self, length: int) -> bytes | None:
+        """What the first `length` bytes are now; None once the file has no name any more."""
+        ...
+
     def size(self) -> int: ...
 
     def truncate(self, length: int) -> None: ...
@@ -119,6 +123,10 @@ class _RealFile:
                 break
             done += count
         return pa.py_buffer(view).slice(0, done)
+
+    def peek(self, length: int) -> bytes | None:
+        content = os.pread(self._descriptor, length, 0)
+        return content if os.fstat(self._descriptor).st_nlink else None
 
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size

@@ -76,6 +76,26 @@ def read_claim(folder: Path, disk: Disk) -> Claim | None:
     return None
 
 
+class ClaimWatch:
+    """Says whether a claim is in force, at each commit: so it keeps FENCE open. From any thread."""
+
+    def __init__(self, folder: Path, disk: Disk, mine: Claim) -> None:
+        """`mine` is in force. Raises OSError."""
+        self._folder, self._disk = folder, disk
+        self._mine, self._encoded = mine, mine.encode()
+        self._file = disk.open(folder / FENCE_NAME)
+
+    def in_force(self) -> bool:
+        content = self._file.peek(len(self._encoded))
+        if content is None:
+            # Removed, which nobody should: another claim would be in a new file.
+            return read_claim(self._folder, self._disk) == self._mine
+        return content == self._encoded
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def claim(folder: Path, disk: Disk, after: int) -> Claim:
     """Claims the folder, durably; all earlier claims end. `after`: a number to be above.
 

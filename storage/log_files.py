@@ -25,7 +25,7 @@ from pathlib import Path
 
 from .disk import REAL, Disk, DiskFile, DiskLock
 from .errors import DiskFull, IoError, SqlError, StartupError
-from .fence import Claim, Fenced, OutcomeUnknown, claim, read_claim
+from .fence import Claim, ClaimWatch, Fenced, OutcomeUnknown, claim, read_claim
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, LogTruncated, Payload, Position
 from .log_end import last_writer, remove_covered, settled_end
 from .log_format import HEADER_BYTES, NewerFormat, SegmentHeader, encode_frame
@@ -70,6 +70,7 @@ class FileLog:
         self._whole = False
         """Whether all of the epoch that failed was written, so that another process may have read it."""
         self._mine = mine
+        self._claim = ClaimWatch(folder, disk, mine)
         self._closed = False
         self._fenced: Fenced | None = None
         self._mark: DiskFile | None = None
@@ -111,7 +112,7 @@ class FileLog:
                 try:
                     log.ready()
                 except Fenced:
-                    if read_claim(folder, disk) != log._mine:
+                    if not log._claim.in_force():
                         raise
                     # The old writer was quicker to begin a segment: what is in it belongs to the log.
                     continue
@@ -120,7 +121,7 @@ class FileLog:
 
     def fenced(self) -> bool:
         """Whether another process has claimed the log."""
-        if self._fenced is None and read_claim(self._folder, self._disk) != self._mine:
+        if self._fenced is None and not self._claim.in_force():
             self._fenced = Fenced(TAKEN_OVER)
         return self._fenced is not None
 
@@ -235,6 +236,7 @@ class FileLog:
         if not self._closed:
             self._closed = True
             self._fenced = self._fenced or Fenced("the log is closed")
+            self._claim.close()
             self._lock.release()
 
     def _size(self, path: Path) -> int:

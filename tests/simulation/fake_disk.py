@@ -87,6 +87,11 @@ class FakeFile:
         self._disk.alive()
         return pa.py_buffer(bytes(self._inode.cached[offset : offset + length]))
 
+    def peek(self, length: int) -> bytes | None:
+        self._disk.alive()
+        named = self._inode in self._disk.names_cached.values()
+        return bytes(self._inode.cached[:length]) if named else None
+
     def size(self) -> int:
         self._disk.alive()
         return len(self._inode.cached)

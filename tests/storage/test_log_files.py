@@ -418,3 +418,21 @@ def test_frames_lie_anywhere_in_what_is_read_at_once(
         commit(log, *(b"p" * (37 * count * n % 700) for n in range(count % 5)))
     expected = [(e + 1, [37 * e * n % 700 for n in range(e % 5)]) for e in range(40)]
     assert [(e, [len(p) for p in found]) for e, _, found in content(log.reader)] == expected
+
+
+def test_a_claim_counts_also_if_the_fence_was_removed(tmp_path: Path) -> None:
+    """Nobody should; who claims then makes another file."""
+    old = FileLog.open(tmp_path)
+    commit(old, b"one")
+    (tmp_path / "FENCE").unlink()
+    assert old.fenced()
+    old = FileLog.take_over(tmp_path, REAL, REAL.seize(tmp_path / "LOCK"), None)
+    commit(old, b"two")
+    fence = (tmp_path / "FENCE").read_bytes()
+    (tmp_path / "FENCE").unlink()
+    (tmp_path / "FENCE").write_bytes(fence)
+    assert not old.fenced()
+    new = FileLog.take_over(tmp_path, REAL, REAL.seize(tmp_path / "LOCK"), None)
+    with pytest.raises(Fenced):
+        commit(old, b"three")
+    commit(new, b"four")
