@@ -40,7 +40,7 @@ from .source import Connectors
 from .state import FILLS, State
 
 CHUNK_ROWS_FIRST = 1_000
-CHUNK_ROWS_MIN = 300
+CHUNK_ROWS_MIN = 100
 """With fewer, what a chunk costs beside its rows would be most of it."""
 CHUNK_ROWS_MAX = 1_000_000
 COMPUTED_WHOLE = (Window, Recurse)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-CHUNK_S = 0.0005
+CHUNK_S = 0.0003
 """Processor time of a chunk that clients may wait for; its progress and its commit take as long again."""
 
 CHUNK_IDLE_S = 0.01
@@ -23,7 +23,7 @@ CHUNK_IDLE_S = 0.01
 GIVE_WAY_S = 0.0015
 """A client that writes one row after the other is back within this time."""
 
-PAUSE_S = 0.006
+PAUSE_S = 0.003
 """While clients leave no gap, chunks are at least so far apart."""
 
 QUIET_S = 0.5
