@@ -48,7 +48,7 @@ class Jobs:
         self._queue: deque[Job] = deque(state.left_jobs)
         self._new: list[Job] = []
         self._dropped: list[Job] = []
-        self._pace = Pace()
+        self._pace = Pace(busy=lambda: state.storage.checkpointing)
         self._switching = Switching()
         for job in self._queue:
             self._hold(job)

@@ -5,6 +5,8 @@ Clients go first. Nobody can know when one comes, and a chunk that has begun can
 * After clients were answered no epoch begins for a chunk alone until they have had GIVE_WAY_S to come back.
 * Clients that never leave such a gap would end the fill. Every PAUSE_S one of their epochs carries a chunk:
   then they wait for its work, which is short (CHUNK_S), but not for a commit of its own.
+* While a checkpoint works, which wants the processor and the disk too, everything takes longer. So they carry
+  a chunk every PAUSE_BUSY_S only, unless there are checkpoints most of the time.
 * When nobody has written for QUIET_S, chunks follow each other and take their time.
 """
 
@@ -26,6 +28,12 @@ GIVE_WAY_S = 0.0015
 PAUSE_S = 0.003
 """While clients leave no gap, chunks are at least so far apart."""
 
+PAUSE_BUSY_S = 0.1
+"""The same while a checkpoint works."""
+
+SAVED_S = 20.0
+"""For so long at most, and as long as there was none before."""
+
 QUIET_S = 0.5
 """So long after the last work chunks take their time."""
 
@@ -37,8 +45,13 @@ commit all the time pay a tenth more processor time for it."""
 class Pace:
     """Used by the engine's thread."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, busy: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`busy`: whether a checkpoint works."""
         self._clock = clock
+        self._busy = busy
+        self._saved, self._looked = SAVED_S, clock()
         self._worked = self._fed = float("-inf")
         """When works were last there, and when a chunk had been fed."""
 
@@ -56,7 +69,13 @@ class Pace:
 
     def due(self, works: bool) -> bool:
         """Whether an epoch that begins, with works or without, carries a chunk."""
-        return self._clock() - self._fed >= PAUSE_S if works else self.rest() <= 0
+        return self._clock() - self._fed >= self._pause() if works else self.rest() <= 0
+
+    def _pause(self) -> float:
+        now, busy = self._clock(), self._busy()
+        passed, self._looked = now - self._looked, now
+        self._saved = max(self._saved - passed, 0.0) if busy else min(self._saved + passed, SAVED_S)
+        return PAUSE_BUSY_S if busy and self._saved > 0 else PAUSE_S
 
     @property
     def seconds(self) -> float:

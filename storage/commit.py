@@ -164,6 +164,11 @@ class Storage:
         return self._log.writer
 
     @property
+    def checkpointing(self) -> bool:
+        """Whether a checkpoint works beside the epochs."""
+        return self._checkpointer.running
+
+    @property
     def checkpoint_error(self) -> Exception | None:
         """What ended the last checkpoint, None when it succeeded."""
         return self._checkpointer.error

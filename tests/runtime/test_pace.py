@@ -6,8 +6,10 @@ from millpond.runtime.pace import (
     CHUNK_IDLE_S,
     CHUNK_S,
     GIVE_WAY_S,
+    PAUSE_BUSY_S,
     PAUSE_S,
     QUIET_S,
+    SAVED_S,
     SWITCH_S,
     Pace,
     Switching,
@@ -47,6 +49,31 @@ def test_clients_that_leave_no_gap_carry_a_chunk_now_and_then() -> None:
         pace.worked()
     assert alone == 1  # before the first of them
     assert 0.9 * 1 / PAUSE_S <= carried <= 1 / PAUSE_S + 1
+
+
+def carried(pace: Pace, clock: Clock, seconds: float) -> int:
+    """Chunks that epochs of a client carry that is back every millisecond."""
+    count, end = 0, clock.now + seconds
+    while clock.now < end:
+        clock.now += 0.001
+        if pace.due(works=True):
+            count += 1
+            pace.fed()
+        pace.worked()
+    return count
+
+
+def test_while_a_checkpoint_works_there_are_few_unless_it_always_does() -> None:
+    clock, busy = Clock(), True
+    pace = Pace(clock, lambda: busy)
+    assert 0 < carried(pace, clock, SAVED_S / 2) <= SAVED_S / 2 / PAUSE_BUSY_S + 1
+    carried(pace, clock, SAVED_S)
+    assert carried(pace, clock, 1) >= 0.9 / PAUSE_S
+    busy = False
+    assert carried(pace, clock, 3) >= 2.7 / PAUSE_S
+    busy = True
+    assert carried(pace, clock, 2) <= 2 / PAUSE_BUSY_S + 1
+    assert carried(pace, clock, 3) >= 1.8 / PAUSE_S
 
 
 def test_chunks_take_their_time_once_nobody_writes() -> None:
