@@ -25,41 +25,27 @@ from millpond.storage.presence import PrimaryBeat
 from ..log_protocol import Content, Writer, random_change
 from .fake_kafka import FakeConsumer, FakeProducer
 from .fake_kafka_broker import Broker, Record, failure
+from .turns import TurnTaker
 
 STEPS = 4000
 LEASE_S = 0.5
 T = TypeVar("T")
 
 
-class Killed(BaseException):
-    """The process is gone, in the middle of whatever it did."""
-
-
-class Process(threading.Thread):
+class Process(TurnTaker):
     """One server: follows, tries to become the writer, writes until it is fenced, follows again."""
 
     def __init__(self, world: World, name: str) -> None:
-        super().__init__(daemon=True, name=name)
+        super().__init__(name)
         self.world = world
         self.label = name
-        self.turn = threading.Semaphore(0)
         self.asleep_until = 0.0
         self.cut_off_until = 0.0
         self.clock_error = 0.0
-        self.killed = False
-        self.over = False
-        self.crash: BaseException | None = None
         self.content = Content()
         self.position: Position | None = None
 
     # What the clients ask (`Caller`).
-    def pause(self) -> None:
-        """Gives the turn back and waits for the next one."""
-        self.world.back.release()
-        self.turn.acquire()
-        if self.killed:
-            raise Killed
-
     def rest(self, seconds: float) -> None:
         self.asleep_until = max(self.asleep_until, self.world.now + seconds)
         self.pause()
@@ -88,18 +74,6 @@ class Process(threading.Thread):
         raise failure(KafkaError._TIMED_OUT, retriable=True)
 
     # Its life.
-    def run(self) -> None:
-        self.turn.acquire()
-        try:
-            if not self.killed:
-                self.live()
-        except Killed:
-            pass
-        except BaseException as crash:
-            self.crash = crash
-        self.over = True
-        self.world.back.release()
-
     def live(self) -> None:
         place = KafkaPlace(SimTopics(self))
         candidate = place.candidate(LEASE_S)
@@ -248,7 +222,6 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.broker = Broker(self.decided)
-        self.back = threading.Semaphore(0)
         self.steps = 0
         self.now = 1e9
         self.trouble = self.random.choice((0.001, 0.3, 1.0, 3.0))
@@ -383,18 +356,11 @@ class World:
             self.now = min(p.asleep_until for p in self.processes)
             return
         process = self.random.choice(awake)
-        process.turn.release()
-        self.back.acquire()
-        if process.crash is not None:
-            raise process.crash
+        process.move()
         if process.over:
             self.processes.remove(process)
             _ = self.spawn()
 
     def kill(self, process: Process) -> None:
-        process.killed = True
-        while not process.over:
-            process.turn.release()
-            self.back.acquire()
-        process.join()
+        process.kill()
         self.processes = [p for p in self.processes if p is not process]

@@ -14,7 +14,6 @@ After every step:
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -30,16 +29,13 @@ from millpond.storage.log_reader import LogReader
 from millpond.storage.presence import PrimaryBeat, announce_primary
 
 from .fake_disk import FakeDisk, FakeFile, FakeLock
+from .turns import TurnTaker
 
 FIRST, LAST = (int(part) for part in os.environ.get("MILLPOND_TAKEOVER_SEEDS", "0:100").split(":"))
 GROUPS = 4
 STEPS = 2500
 LOG = Path("/log")
 LEASE_S = 0.5
-
-
-class Killed(BaseException):
-    """The process is gone, in the middle of whatever it did."""
 
 
 class SharedDisk(FakeDisk):
@@ -106,40 +102,17 @@ class ViewFile:
         return step
 
 
-class Process(threading.Thread):
+class Process(TurnTaker):
     """One server: follows, tries to become the writer, writes until it is fenced, follows again."""
 
     def __init__(self, world: World, name: str) -> None:
-        super().__init__(daemon=True)
+        super().__init__(name)
         self.world = world
         self.label = name
         self.disk = View(world.disk, self)
-        self.turn = threading.Semaphore(0)
         self.stopped_until = 0
-        self.killed = False
-        self.over = False
-        self.crash: BaseException | None = None
         self.seen: list[bytes] = []
         self.position: Position | None = None
-
-    def pause(self) -> None:
-        """Gives the turn back and waits for the next one."""
-        self.world.back.release()
-        self.turn.acquire()
-        if self.killed:
-            raise Killed
-
-    def run(self) -> None:
-        self.turn.acquire()
-        try:
-            if not self.killed:
-                self.live()
-        except Killed:
-            pass
-        except BaseException as crash:
-            self.crash = crash
-        self.over = True
-        self.world.back.release()
 
     def live(self) -> None:
         candidate = Candidate(LOG, self.disk, LEASE_S)  # pyright: ignore[reportArgumentType]
@@ -209,7 +182,6 @@ class World:
         self.random = Random(seed)
         self.disk = SharedDisk(self.random)
         self.disk.sync_failure = self.random.choice((0.0, 0.02, 0.2))
-        self.back = threading.Semaphore(0)
         self.steps = 0
         self.now = 0.0
         self.damaged: list[str] = []
@@ -258,21 +230,14 @@ class World:
             self.check_log()
 
     def move(self, process: Process) -> None:
-        process.turn.release()
-        self.back.acquire()
-        if process.crash is not None:
-            raise process.crash
+        process.move()
         for epoch, payload in enumerate(process.seen, 1):
             assert payload == self.acknowledged.get(epoch, payload), (
                 f"{process.label} shows another epoch {epoch}"
             )
 
     def kill(self, process: Process) -> None:
-        process.killed = True
-        while not process.over:
-            process.turn.release()
-            self.back.acquire()
-        process.join()
+        process.kill()
         self.processes = [p for p in self.processes if p is not process]
         self.disk.owners = {path: p for path, p in self.disk.owners.items() if p is not process}
 
