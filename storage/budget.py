@@ -12,6 +12,7 @@ import gc
 import os
 import resource
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -132,6 +133,15 @@ def private_bytes(process: int) -> int:
     except (OSError, ValueError):
         return 0
     return (int(resident) - int(shared)) * _PAGE
+
+
+def processor_s(process: int) -> float:
+    """Seconds of processor time that another process has used; without procfs, as many as have passed."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return time.monotonic()
 
 
 def machine_bytes() -> int:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from . import stretch_worker
-from .budget import MemoryBudget, private_bytes
+from .budget import MemoryBudget, private_bytes, processor_s
 from .changelog import StoredSpec
 from .log import LogSource, Position
 from .replay import Stretch
@@ -29,6 +31,9 @@ STRETCH_BYTES = 32 << 20
 
 END_S = 2.0
 """Time for the process to end by itself."""
+
+STUCK_S = 30.0
+"""A process that neither answers nor uses the processor for so long is given up."""
 
 
 class ProcessLost(Exception):
@@ -44,6 +49,7 @@ class StretchProcess:
         self.stretch_bytes = STRETCH_BYTES
         """Changelog that goes into one file, and that the process holds in memory at a time."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Connection | None = None
         shutil.rmtree(folder, ignore_errors=True)
 
     @property
@@ -61,18 +67,16 @@ class StretchProcess:
         """
         self._folder.mkdir(exist_ok=True)
         request = Request(self._log, self._folder, after, end, specs, indexes, self.stretch_bytes)
-        process = self._send(request)
+        process, worker = self._send(request)
         done = False
         try:
             while not done:
-                reply = _receive(process)
+                reply = _receive(process, worker)
+                done = not isinstance(reply, Part)
                 if isinstance(reply, Failed):
-                    done = True
                     raise reply.error
                 if isinstance(reply, Part):
                     yield reply.stretch, reply.file
-                else:
-                    done = True
         finally:
             if not done:
                 # It would go on writing files that nobody takes.
@@ -86,54 +90,54 @@ class StretchProcess:
 
     def close(self) -> None:
         """Ends the process and removes what it left."""
-        process = self._process
-        if process is not None:
-            assert process.stdin is not None
-            with suppress(OSError):
-                process.stdin.close()
+        if self._process is not None and self._worker is not None:
+            self._worker.close()
             with suppress(subprocess.TimeoutExpired):
-                process.wait(END_S)
+                self._process.wait(END_S)
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _send(self, request: Request) -> subprocess.Popen[bytes]:
+    def _send(self, request: Request) -> tuple[subprocess.Popen[bytes], Connection]:
         """Twice, if need be: a process that had nothing to do may have ended."""
         for _ in range(2):
-            process = self._running()
-            assert process.stdin is not None
+            process, worker = self._running()
             try:
-                pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
-                process.stdin.flush()
-                return process
+                worker.send(request)
+                return process, worker
             except OSError:
                 self._end()
         raise ProcessLost("it does not take requests")
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        process = self._process
-        if process is not None and process.poll() is None:
-            return process
+    def _running(self) -> tuple[subprocess.Popen[bytes], Connection]:
+        process, worker = self._process, self._worker
+        if process is not None and worker is not None and process.poll() is None:
+            return process, worker
         self._end()
+        ours, its = socket.socketpair()
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", stretch_worker.__name__]
-        pipe = subprocess.PIPE
+        command = [sys.executable, "-m", stretch_worker.__name__, str(its.fileno())]
         try:
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, env=environment, pass_fds=(its.fileno(),)
+            )
         except OSError as error:
+            ours.close()
             raise ProcessLost(f"could not start it: {error}") from error
-        return self._process
+        finally:
+            its.close()
+        self._process, self._worker = process, Connection(ours.detach())
+        return self._process, self._worker
 
     def _end(self) -> None:
         """Ends the process at once and removes the files that nobody took."""
         process, self._process = self._process, None
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
         if process is None:
             return
         process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
         for path in self._folder.glob("*"):
             path.unlink(missing_ok=True)
 
@@ -146,10 +150,15 @@ def process_for(log: LogSource, data: Path, budget: MemoryBudget | None) -> Stre
     return StretchProcess(folder, data / "checkpoint")
 
 
-def _receive(process: subprocess.Popen[bytes]) -> Reply:
-    assert process.stdout is not None
+def _receive(process: subprocess.Popen[bytes], worker: Connection) -> Reply:
+    used = processor_s(process.pid)
     try:
-        reply = pickle.load(process.stdout)
+        while not worker.poll(STUCK_S):
+            before, used = used, processor_s(process.pid)
+            if used == before:
+                # Stopped, or starved: the store must not stay behind for that.
+                raise ProcessLost(f"it has not moved for {STUCK_S:.0f} s")
+        reply = worker.recv()
     except (EOFError, OSError, pickle.UnpicklingError) as error:
         raise ProcessLost("it has ended") from error
     assert isinstance(reply, Part | Done | Failed), reply

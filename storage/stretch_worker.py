@@ -1,22 +1,21 @@
 """The process that turns changelog into files for a store, beside the server that has the store.
 
-    python -m millpond.storage.stretch_worker
+    python -m millpond.storage.stretch_worker DESCRIPTOR
 
-It reads `Request`s from its standard input and answers each on its standard output with `Part`s and then a
-`Done` or a `Failed` (`stretch_messages.py`). It ends with its input, or when idle for IDLE_S. It reads a log
-that another process writes, as a standby does, and knows nothing but what it is told, so it can be killed at
-any time: whoever asked does the work himself then.
+Over the connection that is open as DESCRIPTOR it gets `Request`s and answers each with `Part`s and then a
+`Done` or a `Failed` (`stretch_messages.py`). It ends with the connection, or when idle for IDLE_S. It reads a
+log that another process writes, as a standby does, and knows nothing but what it is told, so it can be killed
+at any time: whoever asked does the work himself then.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
-import select
 import signal
 import sys
 from collections.abc import Callable
-from typing import BinaryIO
+from contextlib import suppress
+from multiprocessing.connection import Connection
 
 from .budget import keep_heap_small, release_memory
 from .collector import no_collections
@@ -32,31 +31,28 @@ NICE = 10
 IDLE_S = 120.0
 
 
-def serve(requests: BinaryIO, replies: BinaryIO, orphaned: Callable[[], bool]) -> None:
-    """Answers requests until there are no more."""
+def serve(server: Connection, orphaned: Callable[[], bool]) -> None:
+    """Answers requests until there are no more. Raises OSError when nobody listens."""
 
     def pause() -> None:
         if orphaned():
             # Nobody will take in what is being written.
             os._exit(0)
 
-    def send(reply: Reply) -> None:
-        pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
-        replies.flush()
-
-    while select.select([requests], [], [], IDLE_S)[0]:
+    while server.poll(IDLE_S):
         try:
-            request: Request = pickle.load(requests)
+            request: Request = server.recv()
         except EOFError:
             return
         try:
             with no_collections():
-                _answer(request, send, pause)
-            send(Done())
+                _answer(request, server.send, pause)
+            end = Done()
         except (OSError, LogTruncated, LogDamaged) as error:
-            send(Failed(error))
+            end = Failed(error)
         except Exception as error:
-            send(Failed(RuntimeError(f"{type(error).__name__}: {error}")))
+            end = Failed(RuntimeError(f"{type(error).__name__}: {error}"))
+        server.send(end)
         release_memory()
 
 
@@ -69,20 +65,15 @@ def _answer(request: Request, send: Callable[[Reply], None], pause: Callable[[],
 
 
 def main() -> None:
-    # Signals for the whole group are for the server: it ends this process by ending its input.
+    # Signals for the whole group are for the server: it ends this process by closing the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(NICE)
     keep_heap_small()
     parent = os.getppid()
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What libraries may print must not come between replies.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    try:
-        serve(sys.stdin.buffer, replies, lambda: os.getppid() != parent)
-    except BrokenPipeError:
-        # Nobody listens any more.
-        os._exit(0)
+    with suppress(OSError):
+        serve(Connection(int(sys.argv[1])), lambda: os.getppid() != parent)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from millpond.storage import stretch_process
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.changelog import Rows, StoredSpec
 from millpond.storage.check import check
@@ -195,8 +196,8 @@ def test_one_that_ended_for_want_of_work_is_started_again(tmp_path: Path) -> Non
         write(storage, number, number + 50, f"name {number}")
         storage.checkpoint(wait=True)
         worker = process_of(storage)._process
-        assert worker is not None and worker.stdin is not None
-        worker.stdin.close()
+        assert worker is not None
+        os.kill(worker.pid, signal.SIGKILL)
         worker.wait(30)
     write(storage, 0, 10, "last")
     storage.checkpoint(wait=True)
@@ -313,3 +314,20 @@ def test_a_checkpoint_can_be_abandoned(
     checkpointer.abandon()
     storage.close()
     assert check(tmp_path) == []
+
+
+def test_one_that_does_not_move_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = Storage.open(tmp_path, limits=LIMITS)
+    write(storage, 0, 100, "a")
+    storage.checkpoint(wait=True)
+    worker = process_of(storage)._process
+    assert worker is not None
+    os.kill(worker.pid, signal.SIGSTOP)
+    write(storage, 50, 200, "b")
+    monkeypatch.setattr(stretch_process, "STUCK_S", 0.2)
+    storage.checkpoint(wait=True)
+    assert "has not moved" in caplog.text and worker.poll() is not None
+    assert stored(storage) == content(storage)
+    storage.close()
