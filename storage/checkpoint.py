@@ -88,7 +88,7 @@ class Checkpointer:
     ) -> None:
         """`log`, to write bases to, can be given later; a standby has none. `pause`: see `pause_with`.
 
-        `process` does the larger part of the work where it can; it is closed by `close`.
+        `process` does most of the work of those that `start` begins, where it can. `close` closes it.
         """
         self._mirror = mirror
         mirror.pause = self._pause
@@ -124,7 +124,7 @@ class Checkpointer:
         """Begins a checkpoint up to `end` in the background. None may be running."""
         assert not self.running
         self._abandoned = False
-        arguments = (end, base, extra)
+        arguments = (end, base, extra, self._process)
         self._thread = threading.Thread(target=self._run, args=arguments, name="checkpoint", daemon=True)
         self._thread.start()
 
@@ -154,16 +154,19 @@ class Checkpointer:
             self._process.close()
 
     def run(self, end: Position, base: Base | None, extra: Extra = NOTHING) -> None:
-        """A checkpoint in the caller's thread; the outcome is in `error` and `found`."""
-        self._abandoned = False
-        self._run(end, base, extra)
+        """A checkpoint in the caller's thread; the outcome is in `error` and `found`.
 
-    def _run(self, end: Position, base: Base | None, extra: Extra) -> None:
+        The caller waits for it, so the process, which comes after everybody else, has no part in it.
+        """
+        self._abandoned = False
+        self._run(end, base, extra, None)
+
+    def _run(self, end: Position, base: Base | None, extra: Extra, process: StretchProcess | None) -> None:
         self.found = None
         started = self._clock()
         try:
             with no_collections():
-                behind = self._catch_up(end)
+                behind = self._catch_up(end, process)
             if behind or extra.requests:
                 self._add(extra)
                 self._mirror.flush()
@@ -206,20 +209,20 @@ class Checkpointer:
         mirror, snapshot = self._mirror, self._mirror.snapshot()
         return {name: mirror.cold(r.stored, r.spec.indexes, snapshot) for name, r in requests.items()}
 
-    def _catch_up(self, end: Position) -> bool:
+    def _catch_up(self, end: Position, process: StretchProcess | None) -> bool:
         """Whether there was anything to catch up with."""
         mirror = self._mirror
         if mirror.position is not None and mirror.position >= end:
             return False
         try:
-            self._apply(mirror.position, end)
+            self._apply(mirror.position, end, process)
         except LogTruncated:
             # Another process cut the log to its own store; ours goes on from the base.
-            self._apply(None, end)
+            self._apply(None, end, process)
         return True
 
-    def _apply(self, after: Position | None, end: Position) -> None:
-        mirror, process = self._mirror, self._process
+    def _apply(self, after: Position | None, end: Position, process: StretchProcess | None) -> None:
+        mirror = self._mirror
         if process is not None and mirror.takes_files and self._is_long(after, end):
             try:
                 for stretch, file in process.stretches(after, end, self._specs(after), mirror.indexes):

@@ -338,6 +338,7 @@ class Storage:
         left to the next start: the log has everything.
         """
         self.release_log()
+        self._checkpointer.abandon()
         self._checkpointer.join()
         self._checkpointer.run(self._log.end, None, Extra(sizes=self._sizes()))
         self._checkpointer.close()

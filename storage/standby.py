@@ -366,6 +366,7 @@ class Follower:
     def close(self) -> None:
         """Brings the store up to what was followed and gives the directory free."""
         self.reader.close()
+        self._checkpointer.abandon()
         self._checkpointer.join()
         self._checkpointer.run(self.position, None)
         self._checkpointer.close()

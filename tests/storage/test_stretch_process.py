@@ -121,6 +121,13 @@ def write(storage: Storage, low: int, high: int, name: str) -> None:
     storage.commit({"s": name.encode()})
 
 
+def checkpoint(storage: Storage) -> None:
+    storage.checkpoint()
+    storage._settle()
+    if storage.checkpoint_error is not None:
+        raise storage.checkpoint_error
+
+
 def content(storage: Storage) -> dict[int, str]:
     (ids, names), _ = storage.table("t", KEYED).scan()
     return dict(zip(ids.to_pylist(), names.to_pylist(), strict=True))
@@ -146,7 +153,7 @@ def test_checkpoints_bases_and_restarts(tmp_path: Path) -> None:
     for number in range(12):
         write(storage, number * 70, number * 70 + 400, f"name {number}")
         if number % 3 == 0:
-            storage.checkpoint(wait=True)
+            checkpoint(storage)
             assert stored(storage) == content(storage)
     process = process_of(storage)
     worker = process._process
@@ -181,7 +188,7 @@ def test_a_process_that_is_killed_is_not_missed(tmp_path: Path, caplog: pytest.L
     for number in range(40):
         write(storage, number * 7, number * 7 + 100, f"name {number}")
         if number % 10 == 9:
-            storage.checkpoint(wait=True)
+            checkpoint(storage)
             assert stored(storage) == content(storage)
     assert taken > 4
     assert "goes on without its process" in caplog.text
@@ -194,13 +201,13 @@ def test_one_that_ended_for_want_of_work_is_started_again(tmp_path: Path) -> Non
     storage = Storage.open(tmp_path, limits=LIMITS)
     for number in range(3):
         write(storage, number, number + 50, f"name {number}")
-        storage.checkpoint(wait=True)
+        checkpoint(storage)
         worker = process_of(storage)._process
         assert worker is not None
         os.kill(worker.pid, signal.SIGKILL)
         worker.wait(30)
     write(storage, 0, 10, "last")
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     assert stored(storage) == content(storage)
     storage.close()
 
@@ -208,14 +215,14 @@ def test_one_that_ended_for_want_of_work_is_started_again(tmp_path: Path) -> Non
 def test_what_is_wrong_with_the_log_or_the_disk_is_said_as_without(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path / "data", limits=LIMITS)
     write(storage, 0, 50, "a")
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     (tmp_path / "data" / "checkpoint").rmdir()
     (tmp_path / "data" / "checkpoint").write_text("a file in the way")
     write(storage, 10, 60, "b")
     with pytest.raises(Exception, match="could not write a checkpoint"):
-        storage.checkpoint(wait=True)
+        checkpoint(storage)
     (tmp_path / "data" / "checkpoint").unlink()
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     assert stored(storage) == content(storage)
     storage.close()
     log = tmp_path / "data" / "log"
@@ -245,10 +252,10 @@ import os, signal
 from pathlib import Path
 import numpy as np, pyarrow as pa
 from millpond.storage.commit import Storage
-from millpond.tests.storage.test_stretch_process import LIMITS, process_of, write
+from millpond.tests.storage.test_stretch_process import LIMITS, checkpoint, process_of, write
 storage = Storage.open(Path({str(tmp_path)!r}), limits=LIMITS)
 write(storage, 0, 100, "a")
-storage.checkpoint(wait=True)
+checkpoint(storage)
 print(process_of(storage)._process.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -309,7 +316,7 @@ def test_a_checkpoint_can_be_abandoned(
     assert isinstance(storage.checkpoint_error, Abandoned) and checkpointer.measures.failures == 0
     assert [r.event for r in caplog.records] == ["checkpoint_abandoned"]  # pyright: ignore[reportAttributeAccessIssue]
     assert len(stored(storage)) < len(content(storage))
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     assert stored(storage) == content(storage)
     checkpointer.abandon()
     storage.close()
@@ -321,13 +328,13 @@ def test_one_that_does_not_move_is_given_up(
 ) -> None:
     storage = Storage.open(tmp_path, limits=LIMITS)
     write(storage, 0, 100, "a")
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     worker = process_of(storage)._process
     assert worker is not None
     os.kill(worker.pid, signal.SIGSTOP)
     write(storage, 50, 200, "b")
     monkeypatch.setattr(stretch_process, "STUCK_S", 0.2)
-    storage.checkpoint(wait=True)
+    checkpoint(storage)
     assert "has not moved" in caplog.text and worker.poll() is not None
     assert stored(storage) == content(storage)
     storage.close()
