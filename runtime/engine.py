@@ -143,6 +143,11 @@ class Engine:
         """False: this engine commits epochs of its own (see `standby.StandbyEngine`)."""
         return False
 
+    @property
+    def records(self) -> int:
+        """That are in the log (`Storage.records`). From any thread."""
+        return self.state.storage.records
+
     def lag(self) -> Lag:
         """None behind: this is where the epochs come from."""
         return Lag(0, 0.0)

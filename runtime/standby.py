@@ -88,6 +88,10 @@ class StandbyEngine:
     def standby(self) -> bool:
         return True
 
+    @property
+    def records(self) -> int:
+        return self._follower.records
+
     def lag(self) -> Lag:
         return self._follower.lag()
 

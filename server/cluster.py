@@ -26,6 +26,8 @@ class Cluster:
         self.address = address
         self.epoch: Callable[[], int] = lambda: 0
         self.lag: Callable[[], Lag] = lambda: Lag(None, None)
+        self.records: Callable[[], int] = lambda: 0
+        """That were in the log up to `epoch`."""
         self.fenced: Callable[[], bool] = lambda: False
         self.on_fenced: Callable[[], None] = lambda: None
         self.on_beat: Callable[[], None] = lambda: None
@@ -70,12 +72,21 @@ class Cluster:
             self._beat += 1
             now_us, writer = time.time_ns() // 1000, self._writer
             if writer is not None:
-                beat = PrimaryBeat(self.name, self.address, writer, self.epoch(), self._beat, now_us)
+                head = (self.name, self.address, writer)
+                beat = PrimaryBeat(*head, self.epoch(), self._beat, now_us, self.records())
                 self.presence.announce_primary(beat)
             else:
                 lag = self.lag()
-                replica = ReplicaBeat(self.name, self.address, self.epoch(), lag.epochs, lag.ms, now_us)
+                head = (self.name, self.address, self.epoch())
+                replica = ReplicaBeat(*head, lag.epochs, lag.ms, now_us, self.lag_records(lag))
                 self.presence.announce_replica(replica)
+
+    def lag_records(self, lag: Lag) -> int | None:
+        """How many records of the log this process is behind what its primary last said; None if unknown."""
+        if not lag.epochs:
+            return lag.epochs
+        primary = self.presence.read_primary()
+        return max(0, primary.records - self.records()) if primary is not None and primary.records else None
 
     def slept(self, seconds: float) -> bool:
         """Whether the fence was not looked at for so long: this process may have been stopped."""
@@ -104,7 +115,7 @@ class Cluster:
         return self.presence.read_replicas(time.time_ns() // 1000)
 
     def rows(self) -> list[tuple[object, ...]]:
-        """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs) of every process.
+        """(name, address, role, state, epoch, lag in epochs, records and ms, last beat µs) of every process.
 
         Lags are as the standby measured them at its last beat. Of a silent one they are unknown, not small.
         """
@@ -114,12 +125,14 @@ class Cluster:
         if primary is not None:
             state = "silent" if now_us - primary.time_us > SILENT_S * 1e6 else "running"
             head = (primary.name, primary.address, "primary", state)
-            found.append((*head, primary.epoch, None, None, primary.time_us))
+            found.append((*head, primary.epoch, None, None, None, primary.time_us))
         for beat in self.replicas():
             state = "starting" if beat.lag_ms is None else "running"
             if now_us - beat.time_us > SILENT_S * 1e6:
                 state = "silent"
-            lag = (beat.lag_epochs, beat.lag_ms) if state == "running" else (None, None)
+            lag = (None, None, None)
+            if state == "running":
+                lag = (beat.lag_epochs, beat.lag_records, beat.lag_ms)
             found.append((beat.name, beat.address, "standby", state, beat.epoch, *lag, beat.time_us))
         return found
 

@@ -151,6 +151,7 @@ class Database:
         engine.unreadable = self._unreadable
         engine.failed = lambda reason: self.end(failure=reason)
         cluster.epoch, cluster.lag = (lambda: engine.published.epoch), engine.lag
+        cluster.records = lambda: engine.records
         self.server_settings.update(in_hot_standby="on", transaction_read_only="on")
         cluster.start(None)
         return engine
@@ -161,6 +162,7 @@ class Database:
         assert cluster is not None
         engine.on_fenced = cluster.on_fenced = lambda: self.end(rejoin=True)
         cluster.epoch, cluster.fenced = (lambda: engine.published.epoch), engine.state.storage.fenced
+        cluster.records = lambda: engine.records
         cluster.become_primary(writer)
 
     def _promoted(self, engine: Engine) -> None:

@@ -144,7 +144,7 @@ def _errors(database: Database) -> Rows:
 
 
 def _replicas(database: Database) -> Rows:
-    """(name, address, role, state, epoch, lag in epochs, lag in ms, last beat µs)"""
+    """(name, address, role, state, epoch, lag in epochs, records and ms, last beat µs)"""
     if database.cluster is not None:
         yield from database.cluster.rows()
 

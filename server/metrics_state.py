@@ -166,8 +166,10 @@ def replica_families(database: Database) -> Families:
     rows = [row for row in database.cluster.rows() if row[2] == "standby"]
     running = (((str(row[0]),), row[3] == "running") for row in rows)
     yield gauges("replica_running", "1 if it was heard of lately.", ["replica"], running)
-    known = [(str(row[0]), row[5], row[6]) for row in rows]
-    epochs = [((name,), float(n)) for name, n, _ in known if isinstance(n, int | float)]
-    seconds = [((name,), ms / 1000) for name, _, ms in known if isinstance(ms, int | float)]
+    known = [(str(row[0]), *row[5:8]) for row in rows]
+    epochs = [((name,), float(n)) for name, n, _, _ in known if isinstance(n, int | float)]
+    records = [((name,), float(n)) for name, _, n, _ in known if isinstance(n, int | float)]
+    seconds = [((name,), ms / 1000) for name, _, _, ms in known if isinstance(ms, int | float)]
     yield gauges("replica_lag_epochs", "Epochs a standby was behind.", ["replica"], epochs)
+    yield gauges("replica_lag_records", "Records of the log it was behind.", ["replica"], records)
     yield gauges("replica_lag_seconds", "How long it was behind.", ["replica"], seconds)

@@ -16,6 +16,7 @@ LAG_COLUMNS = (
     ResultColumn("role", TEXT),
     ResultColumn("epoch", INT8),
     ResultColumn("lag_epochs", INT8),
+    ResultColumn("lag_records", INT8),
     ResultColumn("lag_ms", FLOAT8),
 )
 
@@ -25,7 +26,10 @@ def show_lag(client: Client) -> Result:
     engine = client.database.engine
     lag = engine.lag()
     role = "standby" if engine.standby else "primary"
-    row = (role, engine.published.epoch, lag.epochs, None if lag.ms is None else round(lag.ms, 1))
+    cluster = client.database.cluster
+    records = cluster.lag_records(lag) if cluster is not None else lag.epochs
+    ms = None if lag.ms is None else round(lag.ms, 1)
+    row = (role, engine.published.epoch, lag.epochs, records, ms)
     arrays = [pa.array([v], column.type.arrow) for v, column in zip(row, LAG_COLUMNS, strict=True)]
     return Result("SHOW", LAG_COLUMNS, iter([arrays]))
 

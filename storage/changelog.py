@@ -257,16 +257,30 @@ def _counts(read: Sequence[ReadRows]) -> Int64Array:
     return np.concatenate([np.empty(0, np.int64), *(part.counts for part in read)])
 
 
-def encode_meta(sources: Mapping[str, bytes]) -> bytes:
-    """What a commit frame carries: all connector offsets as of the epoch."""
-    parts = [len(sources).to_bytes(4, "little")]
-    for name, value in sources.items():
+def encode_meta(sources: Mapping[str, bytes], records: int = 0) -> bytes:
+    """What a commit frame carries: all connector offsets as of the epoch, and how many records the log got.
+
+    The number is among the offsets, under the empty name.
+    """
+    named = {**sources, "": records.to_bytes(8, "little")} if records else sources
+    parts = [len(named).to_bytes(4, "little")]
+    for name, value in named.items():
         for part in (name.encode(), value):
             parts += (len(part).to_bytes(4, "little"), part)
     return b"".join(parts)
 
 
 def decode_meta(meta: bytes) -> dict[str, bytes]:
+    """The connector offsets."""
+    return {name: value for name, value in _named(meta).items() if name}
+
+
+def decode_records(meta: bytes) -> int:
+    """How many records the log has got since its beginning; 0 if it does not say."""
+    return int.from_bytes(_named(meta).get("", b""), "little") if meta else 0
+
+
+def _named(meta: bytes) -> dict[str, bytes]:
     parts: list[bytes] = []
     at = 4
     for _ in range(2 * int.from_bytes(meta[:4], "little")):

@@ -52,6 +52,7 @@ class Storage:
 
     `epoch`: the last committed epoch, 0 for a new directory.
     `sources`: connector offsets as of that epoch.
+    `records`: rows and keys that all epochs up to then have written to the log.
     `stale`: names of tables whose stored shape was not the one asked for; they began empty.
     """
 
@@ -66,6 +67,9 @@ class Storage:
     ) -> None:
         self.epoch = log.end.epoch
         self.sources = recovered.sources
+        self.records = recovered.records
+        self._coming = 0
+        """Records of the open epoch."""
         self.stale: set[str] = set()
         self._lock = lock
         self._log = log
@@ -270,7 +274,7 @@ class Storage:
             frames = self._frames()
             started = self._clock()
             self._log.append(frames)
-            self._log.commit(epoch, encode_meta(offsets))
+            self._log.commit(epoch, encode_meta(offsets, self.records + self._coming))
             self.measures.log.note(self._clock() - started)
         except BaseException:
             self._stamped = set()
@@ -281,6 +285,7 @@ class Storage:
             changed[table.name] = changed.get(table.name, 0) + len(table.commit())
         self._begun.clear()
         self.epoch, self.sources = epoch, offsets
+        self.records += self._coming
         self._open, self._undo = False, None
         if self._durable != self._specs:
             self._durable = dict(self._specs)
@@ -403,6 +408,7 @@ class Storage:
     def _frames(self) -> list[Frame]:
         """The open epoch as frames: stores that went, stores that are new, what changed."""
         frames: list[Frame] = []
+        self._coming = 0
         if self._specs != self._durable:
             frames = self._shape_frames()
         for table in self._begun:
@@ -411,6 +417,7 @@ class Storage:
                 if name not in self._stamped:
                     frames.append(self._stamp(name))
                 frames += change_frames(change, self._specs[name])
+                self._coming += len(change)
                 if len(table) >= self._limits.counted_rows_min:
                     frames.append(count_frame(name, len(table)))
         return frames
@@ -453,7 +460,7 @@ class Storage:
             if table is not None and table.complete and self._specs[name].number == spec.number:
                 content = _resident(table)
             tables[name] = (spec, content)
-        return Base(position, encode_meta(self.sources), tables)
+        return Base(position, encode_meta(self.sources, self.records), tables)
 
 
 def _resident(table: StateTable) -> Content:

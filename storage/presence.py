@@ -38,6 +38,8 @@ class PrimaryBeat:
     epoch: int
     beat: int
     time_us: int
+    records: int = 0
+    """That the log has got so far; 0 if it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class ReplicaBeat:
     lag_epochs: int | None
     lag_ms: float | None
     time_us: int
+    lag_records: int | None = None
 
 
 class Presence(Protocol):

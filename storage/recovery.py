@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from .budget import SMALL_TABLE_BYTES, MemoryBudget
-from .changelog import Rows, StoredSpec, decode_meta
+from .changelog import Rows, StoredSpec, decode_meta, decode_records
 from .errors import StartupError
 from .log import Log, LogDamaged, LogSource, LogTruncated, Position
 from .log_reader import lost
@@ -41,6 +41,7 @@ TRY_BYTES = 16 << 20
 class Recovered:
     """What there is: tables by name, connector offsets, and the rows' sources.
 
+    `records`: how many the log has got up to there.
     `last_number`: tables created from now on take higher ones; the store may still hold rows of a
     table up to there that the overlay drops.
     """
@@ -50,6 +51,7 @@ class Recovered:
     specs: dict[str, StoredSpec]
     sources: dict[str, bytes]
     last_number: int
+    records: int
 
 
 def rocks_opener(budget: MemoryBudget | None) -> StoreOpener:
@@ -125,7 +127,7 @@ def replayed(
         specs = {name: spec for name, spec in specs.items() if spec.number not in gone} | overlay.specs
     meta = mirror.offsets if overlay is None else overlay.meta
     sources = decode_meta(meta) if meta else {}
-    return Recovered(mirror, overlay, specs, sources, max(numbers, default=0))
+    return Recovered(mirror, overlay, specs, sources, max(numbers, default=0), decode_records(meta))
 
 
 def _replay(reader: LogSource, end: Position, mirror: Mirror, stretch_bytes: int) -> Stretch | None:

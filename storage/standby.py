@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .changelog import StoredSpec, decode_meta
+from .changelog import StoredSpec, decode_meta, decode_records
 from .checkpoint import Checkpointer, Extra, checkpointer_for
 from .commit import Storage
 from .disk import REAL, Disk, DiskLock
@@ -66,7 +66,7 @@ class Advance:
 
 
 class Follower:
-    """Used by one thread, but for `lag`. `epoch`, `sources` and `stale` are as in `Storage`."""
+    """Used by one thread, but for `lag` and `records`. `epoch`, `sources`, `stale`, `records`: see `Storage`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Follower:
     ) -> None:
         self.reader = reader
         self.position = end
-        self.sources = recovered.sources
+        self.sources, self.records = recovered.sources, recovered.records
         self.stale: set[str] = set()
         self._lock = lock
         self._place = place
@@ -266,7 +266,7 @@ class Follower:
         self._held.clear()
         self._specs = dict(mirror.specs)
         self._last_number = max([self._last_number, *(spec.number for spec in self._specs.values())])
-        self.position, self.sources = mirror.position, decode_meta(mirror.offsets)
+        self._reach(mirror.position, mirror.offsets)
         self._checkpoint_time, self._read = self._clock(), 0
         advance.reshaped = True
         advance.tables |= before | self._specs.keys()
@@ -291,7 +291,10 @@ class Follower:
             else:
                 apply_change(table, change, epoch)
                 advance.tables.add(name)
-        self.position, self.sources = stretch.position, decode_meta(stretch.meta)
+        self._reach(stretch.position, stretch.meta)
+
+    def _reach(self, position: Position, meta: bytes) -> None:
+        self.position, self.sources, self.records = position, decode_meta(meta), decode_records(meta)
 
     def _reshape(self, stretch: Stretch, advance: Advance) -> None:
         """Forgets stores that are gone or of which another incarnation has come."""
@@ -358,7 +361,7 @@ class Follower:
             if self._held[name]:
                 self.table(name, self._specs[name].table_spec())
         self.reader.close()
-        recovered = Recovered(self._mirror, None, self._specs, self.sources, self._last_number)
+        recovered = Recovered(self._mirror, None, self._specs, self.sources, self._last_number, self.records)
         return Storage.adopt(
             self._lock, log, recovered, self._tables, self._checkpointer, self._limits, self._clock
         )

@@ -120,6 +120,7 @@ def _tables(system: SystemContext) -> Rows:
     "state": (t.TEXT, "running; starting: nothing measured yet; silent: no sign of life"),
     "epoch": (t.INT8, "the last epoch it had when it was last heard of"),
     "lag_epochs": (t.INT8, "epochs it was behind the end of the log then; NULL if unknown or primary"),
+    "lag_records": (t.INT8, "rows and keys that the log had got and it had not; NULL if unknown or primary"),
     "lag_ms": (t.FLOAT8, "milliseconds since it was at the end of the log; NULL if unknown"),
     "seen": (t.TIMESTAMPTZ, "its last sign of life"),
 })  # fmt: skip

@@ -14,6 +14,7 @@ from millpond.storage.changelog import (
     change_frames,
     decode_deleted,
     decode_meta,
+    decode_records,
     decode_rows,
     encode_meta,
 )
@@ -103,6 +104,10 @@ def test_shape_is_key_and_types_not_names() -> None:
 def test_meta_comes_back() -> None:
     for sources in ({}, {"a": b""}, {"källa": b"\0" * 300, "b": b"1"}):
         assert decode_meta(encode_meta(sources)) == sources
+        for records in (0, 1, 1 << 50):
+            meta = encode_meta(sources, records)
+            assert (decode_meta(meta), decode_records(meta)) == (sources, records)
+    assert decode_records(b"") == 0
 
 
 def test_the_last_word_on_each_key_counts() -> None:
