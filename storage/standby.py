@@ -66,7 +66,7 @@ class Advance:
 
 
 class Follower:
-    """Used by one thread, but for `lag` and `records`. `epoch`, `sources`, `stale`, `records`: see `Storage`."""
+    """Used by one thread, but for `lag` and `records`. Those, `epoch`, `sources`, `stale`: see `Storage`."""
 
     def __init__(
         self,
