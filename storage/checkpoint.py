@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -225,9 +226,12 @@ class Checkpointer:
         mirror = self._mirror
         if process is not None and mirror.takes_files and self._is_long(after, end):
             try:
-                for stretch, file in process.stretches(after, end, self._specs(after), mirror.indexes):
-                    mirror.take_in(stretch, file)
-                    after = stretch.position
+                # Closed at once if something fails: what the process would still say is of no use any more.
+                with closing(process.stretches(after, end, self._specs(after), mirror.indexes)) as stretches:
+                    for stretch, file in stretches:
+                        mirror.take_in(stretch, file)
+                        after = stretch.position
+                        self._pause()
                 return
             except ProcessLost as error:
                 self._pause()

@@ -14,7 +14,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -60,10 +60,11 @@ class StretchProcess:
 
     def stretches(
         self, after: Position | None, end: Position, specs: Mapping[str, StoredSpec], indexes: Indexes
-    ) -> Iterator[tuple[Stretch, Path | None]]:
+    ) -> Generator[tuple[Stretch, Path | None], None, None]:
         """The log behind `after` (None: from its base) up to `end`: as `follow` gives it, with rows in files.
 
-        Each file is the caller's. Raises ProcessLost, and what `follow` raises.
+        Each file is the caller's, who closes the generator before asking again. Raises ProcessLost, and
+        what `follow` raises.
         """
         self._folder.mkdir(exist_ok=True)
         request = Request(self._log, self._folder, after, end, specs, indexes, self.stretch_bytes)

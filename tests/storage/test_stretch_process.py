@@ -21,6 +21,7 @@ from millpond.storage.changelog import Rows, StoredSpec
 from millpond.storage.check import check
 from millpond.storage.checkpoint import Abandoned
 from millpond.storage.commit import Storage
+from millpond.storage.errors import SqlError
 from millpond.storage.limits import StorageLimits
 from millpond.storage.log import Position
 from millpond.storage.log_reader import LogReader
@@ -338,3 +339,34 @@ def test_one_that_does_not_move_is_given_up(
     assert "has not moved" in caplog.text and worker.poll() is not None
     assert stored(storage) == content(storage)
     storage.close()
+
+
+def test_a_file_that_is_not_taken_in_ends_what_was_asked_for(tmp_path: Path) -> None:
+    """What the process would still have said must not be taken for an answer to the next request."""
+    storage = Storage.open(tmp_path, limits=LIMITS)
+    process_of(storage).stretch_bytes = 1
+    mirror = storage._recovered.mirror
+    take_in, calls = mirror.take_in, 0
+
+    def fails_sometimes(stretch: Stretch, file: Path | None) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 5 == 2:
+            raise OSError("no space")
+        take_in(stretch, file)
+
+    mirror.take_in = fails_sometimes
+    failures = 0
+    for number in range(40):
+        write(storage, number * 7, number * 7 + 100, f"name {number}")
+        if number % 4 == 3:
+            try:
+                checkpoint(storage)
+            except SqlError:
+                failures += 1
+    assert failures > 3
+    mirror.take_in = take_in
+    checkpoint(storage)
+    assert stored(storage) == content(storage)
+    storage.close()
+    assert check(tmp_path) == []
