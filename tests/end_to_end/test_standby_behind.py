@@ -43,7 +43,7 @@ def comes_back_from_behind(cluster: ClusterProcesses, epoch_left: Callable[[], i
             connection.execute(statement)
         with reader(standby) as reading:
             reading.execute("FLUSH")
-            [(_, epoch, _, _)] = reading.execute("SHOW lag").fetchall()
+            [(_, epoch, *_)] = reading.execute("SHOW lag").fetchall()
         time.sleep(1.5)
         standby.kill()
         for statement in MEANWHILE:
