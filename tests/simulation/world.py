@@ -108,7 +108,7 @@ class World:
         return self.store
 
     def open(self) -> Storage:
-        limits = replace(TINY, memory=self.random.choice((None, None, NoMemory(0), MemoryBudget(1 << 40))))
+        limits = replace(TINY, memory=self.random.choice((None, NoMemory(0), *[MemoryBudget(1 << 40)] * 2)))
         # The clock stands still, so that no checkpoint is begun but by `act`.
         return Storage.open(
             DATA, disk=self.disk, limits=limits, open_store=self.open_store, clock=lambda: 0.0
