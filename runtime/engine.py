@@ -292,14 +292,16 @@ class Engine:
         solo = any(work.solo for work in works)
         try:
             self.jobs.take_up(epoch)
-            if self.jobs.due(len(works), solo):
+            carries = self.jobs.due(len(works), solo)
+            if carries and not works:
                 self.jobs.feed(epoch)
                 self._join(works)
+                carries = False
             answers += run_works(works, epoch)
             if not solo:
                 delivered = self._deliver(epoch)
             epoch.step()
-            self.jobs.follow(epoch)
+            self.jobs.follow(epoch, carries)
             if epoch.changed:
                 epoch.commit()
             else:

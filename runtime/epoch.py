@@ -30,8 +30,8 @@ from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded
 from ..storage.index import Entries
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
-from .fill import Fill
-from .job import Job, feeds_sink, forget_job, refuse_pending, reserved, too_much
+from .fill import Fill, progress_name
+from .job import Job, delete_job, feeds_sink, refuse_pending, reserved, too_much
 from .jobs import Jobs
 from .relations import ReadContext, has_connector, open_reader, reset_offset
 from .sinks import ROUNDS_MAX, add_sink, deliver_to_sink, drop_sink
@@ -102,7 +102,7 @@ class Epoch:
 
     def deliver(self, entry: Source | Table, batch: SourceBatch) -> None:
         """Takes a source's next records; its offset commits with them."""
-        self.state.offsets[entry.id] = self._offsets[entry.id] = batch.offset
+        self.move(entry.id, batch.offset)
         self.delivered[entry.id] = len(batch)
         self.changed = True
         self._record_source_errors(entry, batch.errors)
@@ -110,6 +110,14 @@ class Epoch:
             self._inputs[entry.id].append(batch.delta(entry.schema))
         elif len(batch):
             self.upsert(entry, batch)
+
+    def move(self, name: str, offset: bytes) -> None:
+        """Commits with the epoch how far something has come; see `State.offsets`."""
+        self.state.offsets[name] = self._offsets[name] = offset
+
+    def forget_offset(self, name: str) -> None:
+        self._offsets[name] = FORGET
+        del self.state.offsets[name]
 
     def upsert(self, table: Table | Source, batch: SourceBatch) -> None:
         """Records, at least one, into a table; the views follow with the next step."""
@@ -199,7 +207,14 @@ class Epoch:
         """What is left of a view that was never completed: its row errors, its job."""
         self.changed = True
         self._forget_errors(number)
-        forget_job(self.state, number)
+        self.forget_job(number)
+
+    def forget_job(self, number: int) -> None:
+        """A job that is to begin anew or has ended."""
+        delete_job(self.state, number)
+        prefix = progress_name(number, "")
+        for name in [name for name in self.state.offsets if name.startswith(prefix)]:
+            self.forget_offset(name)
 
     def _remember_relations(self) -> None:
         if self._relations_before is None:
@@ -218,7 +233,7 @@ class Epoch:
         offset = self.state.offsets.get(entry.id)
         if offset is not None:
             again = reset_offset(entry, offset, self.state.connectors)
-            self.state.offsets[entry.id] = self._offsets[entry.id] = again
+            self.move(entry.id, again)
 
     def _drop(self, entry: object) -> None:
         state = self.state
@@ -234,8 +249,7 @@ class Epoch:
         elif isinstance(entry, Table) or (isinstance(entry, Source) and entry.stored):
             state.storage.drop(entry.id)
         if isinstance(entry, Table | Source) and entry.id in state.offsets:
-            self._offsets[entry.id] = FORGET
-            del state.offsets[entry.id]
+            self.forget_offset(entry.id)
         if isinstance(entry, Table | MaterializedView | Source):
             state.tables.pop(entry.id, None)
             state.stalled.pop(entry.id, None)

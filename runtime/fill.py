@@ -2,16 +2,18 @@
 
 The new operators are wired in a dataflow of their own. In an epoch they are stepped
 
-* with a chunk: some rows of one input that they have not seen, as they are when the epoch begins (`feed`);
-* with the epoch's own changes to each input, of rows they have seen (`follow`).
+* with a chunk: some rows of one input that they have not seen, as they are at that moment;
+* with the epoch's own changes to each input, of rows they have seen.
 
-So after every epoch they have seen, of each input, *some of its current rows*, and nothing else: never a
-row that is gone, never a row going that did not come, never two rows of a key. This is what a state
-table insists on, and it is why changes need no queue. Once every row has been seen their state is that of
-the query over the current inputs (I5: an operator's state depends on the sum of its input only). Which rows
-have been seen is told in `fill_inputs.py`; it is written down in each epoch, together with what the
-operators did, so a fill goes on after a crash. The idea is that of watermark-based snapshots
-(Andreakis and Papapanagiotou, DBLog, 2019, section 3).
+A chunk comes before all changes of its epoch (`feed`), so that works can still join it, or together with
+them at the end (`follow`): then both are one step, and clients whose epoch it is wait for less. So after
+every epoch they have seen, of each input, *some of its current rows*, and nothing else: never a row that is
+gone, never a row going that did not come, never two rows of a key. This is what a state table insists on,
+and it is why changes need no queue. Once every row has been seen their state is that of the query over the
+current inputs (I5: an operator's state depends on the sum of its input only). Which rows have been seen is
+told in `fill_inputs.py`; it is committed with each epoch, together with what the operators did, so a fill
+goes on after a crash. The idea is that of watermark-based snapshots (Andreakis and Papapanagiotou, DBLog,
+2019, section 3).
 
 Bounds: one chunk, READ_AHEAD_BATCHES of a source, the keys of a table with 8 bytes each for their order,
 and the keys of rows written meanwhile and not seen yet.
@@ -23,8 +25,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import pyarrow as pa
-
 from ..operators.dataflow import Dataflow
 from ..operators.node import EpochContext, Node, walk
 from ..operators.recurse import Recurse
@@ -32,12 +32,11 @@ from ..operators.scan import Scan
 from ..operators.window import Window
 from ..operators.zset import ZSet, concat
 from ..sql.entries import Source
-from ..storage.arrowview import one_value
 from ..storage.table import StateTable, TableSpec
 from .fill_inputs import Input, Progress, TableInput
 from .fill_sources import NothingInput, SourceInput
 from .source import Connectors
-from .state import FILLS, State
+from .state import State
 
 CHUNK_ROWS_FIRST = 1_000
 CHUNK_ROWS_MIN = 100
@@ -64,8 +63,6 @@ class Fill:
         self._inputs: dict[str, Input] = {}
         self._fed = sum(at.get("rows", 0) for at in stored_progress(state, number).values()) if resumed else 0
         self._written: dict[str, Progress] = {}
-        self._active = ""
-        """The input that the open epoch's chunk came from."""
         self._rows = CHUNK_ROWS_FIRST
         self._doubles = any(isinstance(node, COMPUTED_WHOLE) for node in walk(plan))
 
@@ -119,26 +116,44 @@ class Fill:
 
         Raises ViewFailure, or what reading a source raised.
         """
-        relation = next((name for name, one in self._inputs.items() if one.ready), None)
-        if relation is None:
-            return
-        started = time.thread_time()
-        chunk = self._inputs[relation].chunk(self._rows)
-        if len(chunk):
-            self.dataflow.step(context, {relation: chunk})
-        self._adapt(len(chunk), time.thread_time() - started, seconds)
+        self._step(context, {}, seconds)
 
-    def follow(self, context: EpochContext, changes: Mapping[str, Sequence[ZSet]]) -> bool:
-        """The epoch's changes of all relations. Whether the view is then complete. Raises ViewFailure."""
-        deltas: dict[str, ZSet] = {}
+    def follow(
+        self, context: EpochContext, changes: Mapping[str, Sequence[ZSet]], seconds: float | None = None
+    ) -> bool:
+        """The epoch's changes of all relations; with `seconds` a chunk, too: both should take so long.
+
+        Whether the view is then complete. Raises ViewFailure, or what reading a source raised.
+        """
+        deltas: dict[str, list[ZSet]] = {}
         for relation, one in self._inputs.items():
             parts = [part for delta in changes.get(relation, ()) if len(part := one.passed_on(delta))]
             if parts:
-                deltas[relation] = concat(parts[0].schema, parts)
-        if deltas:
-            self.dataflow.step(context, deltas)
-        self._write_progress()
+                deltas[relation] = parts
+        self._step(context, deltas, seconds)
         return all(one.ending for one in self._inputs.values())
+
+    def _step(self, context: EpochContext, deltas: dict[str, list[ZSet]], seconds: float | None) -> None:
+        """Steps the operators with what changed in rows they have seen, and with a chunk if it has time."""
+        started = time.thread_time()
+        relation = next((name for name, one in self._inputs.items() if one.ready), None)
+        fed = 0
+        if seconds is not None and relation is not None:
+            chunk = self._inputs[relation].chunk(self._rows)
+            fed = len(chunk)
+            if fed:
+                deltas.setdefault(relation, []).append(chunk)
+        if deltas:
+            self.dataflow.step(context, {of: concat(parts[0].schema, parts) for of, parts in deltas.items()})
+        if seconds is not None:
+            self._adapt(fed, time.thread_time() - started, seconds)
+
+    def moved(self) -> dict[str, bytes]:
+        """By `progress_name`, where inputs that the open epoch brought on are to go on after a restart."""
+        now = {name: one.progress for name, one in self._inputs.items()}
+        moved = {name: at for name, at in now.items() if self._written.get(name) != at}
+        self._written = now
+        return {progress_name(self._number, name): json.dumps(at).encode() for name, at in moved.items()}
 
     def settle(self, committed: bool) -> None:
         for one in self._inputs.values():
@@ -158,38 +173,22 @@ class Fill:
         factor = 2.0 if self._doubles else min(max(wanted / took, 1 / 8), 1.5)
         self._rows = min(max(int(self._rows * factor), CHUNK_ROWS_MIN), CHUNK_ROWS_MAX)
 
-    def _write_progress(self) -> None:
-        now = {name: one.progress for name, one in self._inputs.items()}
-        moved = [name for name, at in now.items() if self._written.get(name) != at]
-        if moved:
-            table = self._state.tables[FILLS]
-            types = [type_.arrow for type_ in table.spec.schema.types]
-            for name in moved:
-                row = (self._number, name, json.dumps(now[name]))
-                table.upsert([one_value(value, arrow) for value, arrow in zip(row, types, strict=True)])
-            self._written = now
-
 
 def scans(plan: Node) -> dict[str, Scan]:
     """What a plan reads, by relation id."""
     return {scan.relation: scan for scan in walk(plan) if isinstance(scan, Scan)}
 
 
+def progress_name(number: int, relation: str) -> str:
+    """Among the offsets, the name for how far the view of that OID has come with a relation."""
+    return f"filling/{number}/{relation}"
+
+
 def stored_progress(state: State, number: int) -> dict[str, Progress]:
     """How far each input of the view of that OID was, as committed."""
-    columns, _ = state.tables[FILLS].scan()
-    rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return {relation: json.loads(text) for of, relation, text in rows if of == number}
-
-
-def forget_progress(state: State, number: int) -> None:
-    """Within an epoch."""
-    table = state.tables[FILLS]
-    columns, _ = table.scan([0, 1])
-    mine = [of == number for of in columns[0].to_pylist()]
-    if any(mine):
-        found = table.lookup([column.filter(pa.array(mine)) for column in columns])
-        table.delete(found[found >= 0])
+    prefix = progress_name(number, "")
+    stored = [(name, at) for name, at in state.offsets.items() if name.startswith(prefix)]
+    return {name.removeprefix(prefix): json.loads(at) for name, at in stored}
 
 
 def resumable(state: State, plan: Node, progress: Mapping[str, Progress]) -> bool:

@@ -130,7 +130,10 @@ class _Order(threading.Thread):
     def keys(self, first: int, last: int) -> list[pa.Array]:
         """The key columns from number `first` up to `last`."""
         parts = [column.slice(first, last - first) for column in self._keys]
-        return [part.cast(type_) for part, type_ in zip(parts, self._types, strict=True)]
+        return [
+            part if part.type == type_ else part.cast(type_)
+            for part, type_ in zip(parts, self._types, strict=True)
+        ]
 
     def _find(self) -> None:
         assert self._base is not None
@@ -283,6 +286,8 @@ class _Late:
         self._columns: list[list[pa.Array]] = []
         self._ordinals: list[Ordinals] = []
         self._bound = LATE_ROWS_MIN
+        self._lowest = HIGHEST + 1
+        """No ordinal is lower: chunks that do not come so far have nothing to do with these keys."""
 
     def __len__(self) -> int:
         return sum(map(len, self._ordinals))
@@ -293,6 +298,7 @@ class _Late:
             taken = pa.array(rows)
             self._columns.append([column.take(taken) for column in columns])
             self._ordinals.append(found[rows])
+            self._lowest = min(self._lowest, int(self._ordinals[-1].min()))
             if len(self) > self._bound:
                 self._sort_out()
                 self._bound = max(2 * len(self), LATE_ROWS_MIN)
@@ -303,14 +309,14 @@ class _Late:
 
     def below(self, frontier: int) -> Positions:
         """Positions of their rows with an ordinal below the frontier, −1 where there is none any more."""
-        if not self._ordinals:
+        if frontier <= self._lowest:
             return np.empty(0, np.int64)
         columns, numbers = self._joined()
         return self._table.lookup(columns, len(numbers))[_below(numbers, frontier)]
 
     def forget(self, frontier: int) -> None:
         """Keys below the frontier are seen."""
-        if self._ordinals:
+        if frontier > self._lowest:
             columns, numbers = self._joined()
             self._keep(columns, numbers, np.flatnonzero(~_below(numbers, frontier)))
 
@@ -327,10 +333,11 @@ class _Late:
         return columns, numbers
 
     def _keep(self, columns: Sequence[pa.Array], numbers: Ordinals, rows: Positions) -> None:
-        self._columns, self._ordinals = [], []
+        self._columns, self._ordinals, self._lowest = [], [], HIGHEST + 1
         if len(rows):
             taken = pa.array(rows)
             self._columns, self._ordinals = [[column.take(taken) for column in columns]], [numbers[rows]]
+            self._lowest = int(self._ordinals[0].min())
 
 
 def _below(numbers: Ordinals, frontier: int) -> npt.NDArray[np.bool_]:

@@ -30,7 +30,7 @@ from ..storage.errors import (
     SerializationFailure,
     SqlError,
 )
-from .fill import Fill, forget_progress, resumable, stored_progress
+from .fill import Fill, resumable, stored_progress
 from .published import FILLING, not_ready
 from .state import JOBS, Pending, State
 
@@ -221,12 +221,11 @@ def write_job(state: State, job: Job) -> None:
     state.tables[JOBS].upsert([pa.array([v], t.arrow) for v, t in zip(values, types, strict=True)])
 
 
-def forget_job(state: State, number: int) -> None:
-    """Within an epoch."""
+def delete_job(state: State, number: int) -> None:
+    """Within an epoch. What it has brought on is forgotten by `Epoch.forget_job`."""
     table = state.tables[JOBS]
     found = table.lookup([pa.array([number], pa.int64())])
     table.delete(found[found >= 0])
-    forget_progress(state, number)
 
 
 def stored_jobs(state: State) -> list[Job]:

@@ -3,7 +3,8 @@
     begin(epoch, work, definition)   a CREATE MATERIALIZED VIEW over much data: its OID and name are taken
     refill(epoch, view)              a view that the epoch puts into the catalogue without rows
     take_up(epoch), feed(epoch)      before all else in an epoch: the first job's next chunk
-    follow(epoch)                    at its end: what else it changed; after the last chunk the view is there
+    follow(epoch, carries)           at its end: what else it changed, and the chunk of an epoch of clients;
+                                     after the last chunk the view is there
     settle(committed)                the epoch ended
     end(job, error)                  cancelled or failed: nothing of it stays
 
@@ -27,7 +28,7 @@ from ..sql.entries import MaterializedView
 from ..sql.statements import Drop, Statement
 from ..storage.errors import InternalError, QueryCanceled, SqlError
 from .fill import Fill
-from .job import Job, JobFailure, check_ready, forget_job, listed, plan_of, reads, too_much, write_job
+from .job import Job, JobFailure, check_ready, listed, plan_of, reads, too_much, write_job
 from .pace import Pace, Switching
 from .published import FILLING
 from .state import Pending, State
@@ -135,25 +136,28 @@ class Jobs:
 
     def feed(self, epoch: Epoch) -> None:
         """The first job's next chunk, before any change of the epoch. Raises JobFailure, ViewFailure."""
+        self._check_cancelled()
+        if self._queue:
+            with _failing(self._queue[0]):
+                fill = self._at_work(self._queue[0], epoch)
+                fill.feed(epoch.context, self._pace.seconds)
+                self._pace.fed()
+
+    def _check_cancelled(self) -> None:
         for job in self._queue:
             try:
                 job.check_cancelled()
             except SqlError as error:
                 raise JobFailure(job, error) from error
-        if self._queue:
-            with _failing(self._queue[0]):
-                self._feed(self._queue[0], epoch)
 
-    def _feed(self, job: Job, epoch: Epoch) -> None:
-        fill = job.fill or self._begin(job, epoch)
-        fill.feed(epoch.context, self._pace.seconds)
-        self._pace.fed()
+    def _at_work(self, job: Job, epoch: Epoch) -> Fill:
+        return job.fill or self._begin(job, epoch)
 
     def _begin(self, job: Job, epoch: Epoch) -> Fill:
         state = self._state
         check_ready(job, state, epoch.catalog)
         epoch.drop_abandoned()
-        forget_job(state, job.number)
+        epoch.forget_job(job.number)
         write_job(state, job)
         job.stored = job.begun = True
         job.fill = Fill(job.view.id, job.number, plan_of(job, epoch.catalog), state)
@@ -162,21 +166,32 @@ class Jobs:
             job.held.operators |= job.fill.dataflow.stateful
         return job.fill
 
-    def follow(self, epoch: Epoch) -> None:
-        """The epoch's changes: works and sources are done and stepped. Raises JobFailure, ViewFailure."""
+    def follow(self, epoch: Epoch, carries: bool = False) -> None:
+        """The epoch's changes: works and sources are done and stepped. With `carries` a chunk as well.
+
+        Raises JobFailure, ViewFailure.
+        """
+        if carries:
+            self._check_cancelled()
         if self._queue and self._queue[0] not in self._dropped:
             with _failing(self._queue[0]):
-                self._follow(self._queue[0], epoch)
+                self._follow(self._queue[0], epoch, carries)
 
-    def _follow(self, job: Job, epoch: Epoch) -> None:
-        if job.fill is None:
+    def _follow(self, job: Job, epoch: Epoch, carries: bool) -> None:
+        fill = self._at_work(job, epoch) if carries else job.fill
+        if fill is None:
             return
         epoch.changed = True
-        if job.fill.follow(epoch.context, epoch.changes):
+        complete = fill.follow(epoch.context, epoch.changes, self._pace.seconds if carries else None)
+        for name, at in fill.moved().items():
+            epoch.move(name, at)
+        if carries:
+            self._pace.fed()
+        if complete:
             check_ready(job, self._state, epoch.catalog)
             job.complete = True
-            epoch.complete(job, job.fill)
-            forget_job(self._state, job.number)
+            epoch.complete(job, fill)
+            epoch.forget_job(job.number)
 
     def settle(self, committed: bool) -> None:
         """The epoch ended. Answers who waits for a job that it completed."""

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 
-CHUNK_S = 0.0003
+CHUNK_S = 0.0004
 """Processor time of a chunk that clients may wait for; its progress and its commit take as long again."""
 
 CHUNK_IDLE_S = 0.01
@@ -25,7 +25,7 @@ CHUNK_IDLE_S = 0.01
 GIVE_WAY_S = 0.0015
 """A client that writes one row after the other is back within this time."""
 
-PAUSE_S = 0.003
+PAUSE_S = 0.006
 """While clients leave no gap, chunks are at least so far apart."""
 
 PAUSE_BUSY_S = 0.1

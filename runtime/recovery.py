@@ -32,8 +32,6 @@ from .state import (
     CATALOG_SPEC,
     ERRORS,
     ERRORS_SPEC,
-    FILLS,
-    FILLS_SPEC,
     JOBS,
     JOBS_SPEC,
     ONE_EPOCH_ROWS_MAX,
@@ -48,7 +46,7 @@ from .views import add_view
 log = logging.getLogger("millpond.recovery")
 
 SYSTEM_TABLES = {
-    CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC, FILLS: FILLS_SPEC,
+    CATALOG: CATALOG_SPEC, ERRORS: ERRORS_SPEC, SEQUENCES: SEQUENCES_SPEC, JOBS: JOBS_SPEC,
 }  # fmt: skip
 
 

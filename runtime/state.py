@@ -33,7 +33,6 @@ CATALOG = "system/catalog"
 ERRORS = "system/errors"
 SEQUENCES = "system/sequences"
 JOBS = "system/jobs"
-FILLS = "system/fills"
 
 CATALOG_SPEC = TableSpec(
     Schema.of(oid=INT8, kind=TEXT, schema_name=TEXT, name=TEXT, description=TEXT), key=(0,)
@@ -45,7 +44,6 @@ ERRORS_SPEC = TableSpec(
 )
 SEQUENCES_SPEC = TableSpec(Schema.of(oid=INT8, next_value=INT8), key=(0,))
 JOBS_SPEC = TableSpec(Schema.of(number=INT8, statement=TEXT, view=TEXT, replaces=TEXT), key=(0,))
-FILLS_SPEC = TableSpec(Schema.of(number=INT8, relation=TEXT, progress=TEXT), key=(0, 1))
 
 WRITE_BYTES_MAX = 1 << 30
 """Bytes of rows that one statement, or one open transaction, may write."""
@@ -74,6 +72,7 @@ class State:
     tables: dict[str, StateTable] = field(default_factory=dict)
     """By relation id: rows of tables and materialized views, and the system's own stores."""
     offsets: dict[str, bytes] = field(default_factory=dict)
+    """By relation id how far each source is; and how far views being filled are (`fill.progress_name`)."""
     stalled: dict[str, str] = field(default_factory=dict)
     sent: dict[str, int] = field(default_factory=dict)
     """By sink id the number of the last change that is out; written by the sinks' threads."""

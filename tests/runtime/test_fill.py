@@ -11,7 +11,7 @@ import pytest
 
 from millpond.operators.aggregate import _Aggregate
 from millpond.operators.zset import ZSet
-from millpond.runtime import fill, recovery
+from millpond.runtime import fill, pace, recovery
 from millpond.runtime.fill_inputs import TableInput
 from millpond.runtime.source import Connectors
 from millpond.runtime.state import State
@@ -124,8 +124,35 @@ def test_a_view_is_filled_while_its_inputs_change(small: Local, name: str) -> No
     assert set(small.state.storage.names()) == used
 
 
+@pytest.mark.parametrize("name", ["rows", "joined", "outer", "of_bag", "two_levels"])
+def test_chunks_come_with_the_changes_of_clients_epochs(
+    small: Local, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of a chunk are those that the epoch leaves, whatever it did to them."""
+    together: list[int] = []
+    real = fill.Fill._step
+
+    def step(self: fill.Fill, context: object, deltas: dict[str, list[ZSet]], seconds: float | None) -> None:
+        if seconds is not None and deltas:
+            together.append(sum(len(delta) for parts in deltas.values() for delta in parts))
+        real(self, context, deltas, seconds)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(fill.Fill, "_step", step)
+    monkeypatch.setattr(pace, "PAUSE_S", 0.0)
+    monkeypatch.setattr(pace, "GIVE_WAY_S", 60.0)
+    query = QUERIES[name]
+    changes = Changes(small, random.randrange(1 << 30))
+    creation = small.session.submit(f"CREATE MATERIALIZED VIEW v AS {query}")
+    changes.until(creation)
+    small.session.wait(creation)
+    assert together
+    small.equal("v", query)
+    small.crash()
+    small.equal("v", query)
+
+
 def begun(small: Local, query: str = QUERIES["joined"], name: str = "v") -> Future:
-    """A creation that stands still after its first chunk: the job is asked for no more."""
+    """A creation at work in another session."""
     creation = small.connect().submit(f"CREATE MATERIALIZED VIEW {name} AS {query}")
     assert isinstance(creation, Future)
     return creation
@@ -134,13 +161,14 @@ def begun(small: Local, query: str = QUERIES["joined"], name: str = "v") -> Futu
 @pytest.fixture
 def slow(small: Local, monkeypatch: pytest.MonkeyPatch) -> Local:
     """Chunks take their time."""
-    real = fill.Fill.feed
+    real = fill.Fill._step
 
-    def feed(self: fill.Fill, *arguments: object) -> None:
-        time.sleep(0.01)
-        real(self, *arguments)  # pyright: ignore[reportArgumentType]
+    def step(self: fill.Fill, context: object, deltas: object, seconds: float | None) -> None:
+        if seconds is not None:
+            time.sleep(0.01)
+        real(self, context, deltas, seconds)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(fill.Fill, "feed", feed)
+    monkeypatch.setattr(fill.Fill, "_step", step)
     return small
 
 
