@@ -57,6 +57,8 @@ def _name(relation: str, catalog: Catalog) -> str:
 def _columns(node: Scan) -> str:
     if node.columns is None or len(node.columns) == len(node.schema_):
         return ""
+    if not node.columns:
+        return " (number of rows)"
     return " (" + ", ".join(node.schema.names) + ")"
 
 

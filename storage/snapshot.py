@@ -45,7 +45,12 @@ class TableSnapshot:
         return self._rows.scan(columns)
 
     def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
-        """What `scan` gives, in parts: never all rows of a large table at once."""
+        """What `scan` gives, in parts: never all rows of a large table at once.
+
+        Of no columns: rows are alike then, and those of a keyed table come as one, its weight their number.
+        """
+        if columns is not None and not len(columns) and not self.spec.bag:
+            return iter([([], np.full(1 if len(self) else 0, len(self), np.int64))])
         return parts_of(self._rows, self._absent, columns)
 
     def lookup(self, keys: Sequence[pa.Array], length: int | None = None) -> Positions:

@@ -111,12 +111,16 @@ class VersionedRows(Generic[ColumnT, IndexT]):
 
     def scan(self, columns: Sequence[int] | None = None) -> tuple[list[pa.Array], Int64Array]:
         """All visible rows and their weights; the table's own memory if no row has ended."""
-        chosen = self.columns if columns is None else [self.columns[i] for i in columns]
-        if self.live == self.limit:
-            weights = np.ones(self.limit, np.int64) if self.counts is None else self.counts[: self.limit]
-            return [column.array(0, self.limit) for column in chosen], weights
-        positions = self.visible()
-        return [column.take(positions, None) for column in chosen], self.weights(positions)
+        return self._part(0, self.limit, range(len(self.columns)) if columns is None else columns)
+
+    def _part(self, start: int, stop: int, columns: Sequence[int]) -> tuple[list[pa.Array], Int64Array]:
+        """The visible rows at positions from `start` up to `stop`."""
+        alive = None if self.live == self.limit else self.died[start:stop] > self.as_of
+        if alive is None or alive.all():
+            weights = np.ones(stop - start, np.int64) if self.counts is None else self.counts[start:stop]
+            return [self.columns[i].array(start, stop) for i in columns], weights
+        positions = start + np.flatnonzero(alive)
+        return [self.columns[i].take(positions, None) for i in columns], self.weights(positions)
 
     def parts(self, columns: Sequence[int] | None = None) -> Iterator[tuple[list[pa.Array], Int64Array]]:
         """What `scan` gives, in parts of about PART_BYTES; at least one."""
@@ -126,9 +130,7 @@ class VersionedRows(Generic[ColumnT, IndexT]):
             yield self.scan(chosen)
             return
         for start in range(0, self.limit, rows):
-            alive = self.died[start : min(start + rows, self.limit)] > self.as_of
-            positions = start + np.flatnonzero(alive)
-            yield self.take(positions, chosen), self.weights(positions)
+            yield self._part(start, min(start + rows, self.limit), chosen)
 
     def _part_rows(self, columns: Sequence[int]) -> int:
         row_bytes = sum(self.columns[i].bytes_of(self.limit) for i in columns) // max(self.limit, 1)

@@ -33,6 +33,8 @@ def counts(weights: Int64, ids: Int64, groups: int) -> Int64:
         found = np.zeros(groups, np.int64)
         found[ids[0]] = weights[0]
         return found
+    if groups == 1:
+        return np.array([weights.sum()])
     if len(weights) and (weights == 1).all():
         return np.bincount(ids, minlength=groups)
     return np.bincount(ids, weights=weights, minlength=groups).astype(np.int64)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...operators.aggregate import Aggregate
+from ...operators.aggregate_calls import AggregateCall
 from ...operators.expr import ColumnRef, Expr, columns_of, rewrite_expr
 from ...operators.filter import Filter
 from ...operators.join import Join, JoinKind
@@ -109,7 +110,7 @@ def _aggregate(node: Aggregate, needed: set[int]) -> tuple[Node, Positions]:
     for call in calls:
         read |= _read_by(call.args) | {key.column for key in call.order}
         read |= columns_of(call.filter) if call.filter is not None else set()
-    below, positions = _pruned(node.input, read)
+    below, positions = _counted(node.input) if _only_counts(node, calls) else _pruned(node.input, read)
     moved = tuple(
         replace(
             call,
@@ -122,6 +123,17 @@ def _aggregate(node: Aggregate, needed: set[int]) -> tuple[Node, Positions]:
     groups = tuple(_moved(e, positions) for e in node.groups)
     after = {i: i for i in range(count)} | {count + old: count + new for new, old in enumerate(kept)}
     return replace(node, input=below, groups=groups, calls=moved), after
+
+
+def _only_counts(node: Aggregate, calls: Sequence[AggregateCall]) -> bool:
+    """Whether the rows of a relation are counted and nothing else is asked of them."""
+    return type(node.input) is Scan and not node.groups and all(call.counts_rows for call in calls)
+
+
+def _counted(scan: Node) -> tuple[Node, Positions]:
+    """A scan of no column: rows without columns are alike, so one can stand for all."""
+    assert isinstance(scan, Scan)
+    return replace(scan, columns=()), {}
 
 
 def _join(node: Join, needed: set[int]) -> tuple[Node, Positions]:
