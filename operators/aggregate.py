@@ -19,6 +19,7 @@ from ..storage.errors import InternalError, SqlError
 from ..storage.index import Entries
 from ..storage.schema import Schema
 from .aggregate_calls import AggregateCall, Groups, Measure
+from .aggregate_feed import feed_all
 from .aggregate_fold import Fold, can_merge, needed_rows
 from .aggregate_plan import Plan, plan_calls
 from .aggregate_table import GroupTable, Old, Part, States, open_groups, open_shown_groups
@@ -190,13 +191,13 @@ class _Aggregate:
         width = len(self.keys)
         found = grouping(columns[:width], self.keys.types, len(kept), context)
         groups, order, entries, positions = self._groups(found)
-        counts, ids = found.sums(kept.weights).copy(), groups.ids
+        counts = found.sums(kept.weights).copy()
         if order is not None:
             counts = counts[order]
         measures = [measure for measure, _ in self.plan.measures]
         old = self.groups.old(positions[: groups.known], measures)
         counts[: groups.known] += old.counts
-        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        fed = feed_all(self.plan.feeds, columns, kept.weights, groups)
         counted = from_fixed(INT64, counts)
         new: States = []
         for (measure, feed), state in zip(self.plan.measures, old.states, strict=True):
@@ -337,7 +338,7 @@ class _ShownAggregate(_Aggregate):
         found = grouping(columns[: len(self.keys)], self.keys.types, len(kept), context)
         groups, _, entries, positions = self._groups(found)
         ids = groups.ids
-        fed = [feed.rows(columns, kept.weights, ids, groups) for feed in self.plan.feeds]
+        fed = feed_all(self.plan.feeds, columns, kept.weights, groups)
         written = self.writer.renew(kept.weights, fed, groups, entries, positions, context)
         if written is not None:
             return partial(self._changes, groups, positions, written, None, context)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
 from .batch import Int64Array, truth
 from .node import OpenContext
+from .together import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,9 @@ class Slots:
 class Kept(Protocol):
     """A table behind a feed."""
 
+    @property
+    def table(self) -> StateTable: ...
+
     def apply(self, rows: Rows, groups: Groups) -> Rows:
         """Takes in the rows of a delta; returns what the calls are to see."""
         ...
@@ -55,6 +60,19 @@ class Feed:
     def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array, groups: Groups) -> Rows:
         rows = self.slots.rows(columns, weights, ids)
         return rows if self.kept is None else self.kept.apply(rows, groups)
+
+
+def feed_all(
+    feeds: Sequence[Feed], columns: Sequence[pa.Array], weights: Int64Array, groups: Groups
+) -> list[Rows]:
+    """The `rows` of each feed. Tables in memory take in a large delta side by side."""
+    kept = [feed.kept.table for feed in feeds if feed.kept is not None]
+    works = [partial(feed.rows, columns, weights, groups.ids, groups) for feed in feeds]
+    if len(kept) < 2 or not all(table.complete for table in kept):
+        return [work() for work in works]
+    for table in kept:
+        table.open_epoch()  # In this order, so that what an epoch writes is always the same.
+    return together(works, len(weights))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ class StateTable(TableState):
         """The epoch from which marks are counted: they last for 2**32 epochs."""
         return self._rows.base
 
+    def open_epoch(self) -> None:
+        """What the first write of an epoch does first."""
+        self._now()
+
     def upsert(self, columns: Sequence[pa.Array], weights: Int64Array | None = None) -> Positions:
         """Makes the rows of `columns` the current ones of their keys; returns their positions.
 

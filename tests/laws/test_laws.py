@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from millpond.operators import topn_head
+from millpond.operators import together, topn_head
 from millpond.operators.zset import ZSet, concat
 from millpond.storage.types import Type
 
@@ -50,6 +50,15 @@ def test_incremental_is_plain(name: str, seed: int) -> None:
     trial.epoch({})
     trial.check()
     proceed(trial, source, 10)
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if "aggregate" in name or "groups" in name])
+def test_tables_that_take_in_a_delta_side_by_side(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "ROWS_MIN", 0)
+    monkeypatch.setattr(together, "PROCESSORS", 2)
+    for seed in range(40, 43):
+        trial, source = start(name, seed)
+        proceed(trial, source, 8)
 
 
 @pytest.mark.slow

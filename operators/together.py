@@ -1,0 +1,49 @@
+"""`together`: work on large deltas that has nothing in common, on several processors.
+
+What takes long in it are compiled loops, which let go of the interpreter, so threads do run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+ROWS_MIN = 16_384
+"""Rows in work from which on it is worth another thread: some milliseconds for each."""
+PROCESSORS = os.cpu_count() or 1
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+def together(works: Sequence[Callable[[], Result]], rows: int) -> list[Result]:
+    """What each of `works` returns, in their order; `rows` are what each is about.
+
+    No two of them may write to the same thing. When this returns or raises, all have ended; of several
+    errors the first in their order is raised.
+    """
+    if len(works) < 2 or rows < ROWS_MIN or PROCESSORS < 2:
+        return [work() for work in works]
+    beside = [_threads().submit(work) for work in works[1:]]
+    first: Future[Result] = Future()
+    try:
+        first.set_result(works[0]())
+    except BaseException as error:
+        first.set_exception(error)
+    futures = [first, *beside]
+    for future in futures:
+        _ = future.exception()
+    return [future.result() for future in futures]
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(max(PROCESSORS - 1, 1), "together")
+        return _pool
