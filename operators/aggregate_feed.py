@@ -20,7 +20,7 @@ from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
 from .batch import Int64Array, truth
 from .node import OpenContext
-from .together import together
+from ..storage.together import together
 
 
 @dataclass(frozen=True, slots=True)

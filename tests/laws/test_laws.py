@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from millpond.operators import together, topn_head
+from millpond.operators import topn_head
 from millpond.operators.zset import ZSet, concat
+from millpond.storage import together
 from millpond.storage.types import Type
 
 from .examples import EXAMPLES, EXTRA_TYPES, relations, scans

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from millpond.operators import together as module
-from millpond.operators.together import ROWS_MIN, together
+from millpond.storage import together as module
+from millpond.storage.together import ROWS_MIN, together
 
 
 @pytest.fixture(autouse=True)
