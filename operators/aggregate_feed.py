@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from ..storage.schema import Column, Schema
 from ..storage.table import NumberedKeys, StateTable, TableSpec
+from ..storage.together import together
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
 from .batch import Int64Array, truth
 from .node import OpenContext
-from ..storage.together import together
 
 
 @dataclass(frozen=True, slots=True)
