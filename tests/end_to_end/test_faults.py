@@ -141,7 +141,8 @@ def kill_at_any_work(folder: Path, kills: int, seed: int) -> None:
             more._number, more.done = definitions._number, definitions.done
             definitions = more
             definitions.start()
-    goes_on(lambda: definitions.done > 0 and all(load.acknowledged for load in loads))
+    # Each kill may have left a view to be filled, and the next waits for its turn behind them.
+    goes_on(lambda: definitions.done > 0 and all(load.acknowledged for load in loads), 120 + 10 * kills)
     for thread in (*loads, definitions):
         thread.stop.set()
     for thread in (*loads, definitions):
