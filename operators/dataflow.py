@@ -13,8 +13,9 @@ before its step is done. An epoch is then several passes through the same operat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..storage.errors import InternalError, IoError, QueryCanceled, SqlError
 from ..storage.schema import Schema
@@ -24,7 +25,7 @@ from .deltas import Deltas
 from .fingerprint import fingerprint
 from .flow import run
 from .materialize import VIEW_TABLE, Materialize, shown_aggregate
-from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator
+from .node import EpochContext, Node, OpenContext, Operator, PiecewiseOperator, SettlingOperator
 from .scan import Scan
 from .zset import ZSet
 
@@ -101,6 +102,7 @@ class Dataflow:
         self._entries: dict[str, _Entry] = {}
         self._roots: dict[str, _Entry] = {}
         self._order: list[_Entry] = []
+        self._settling: list[_Entry] = []
         self._tops: dict[str, tuple[str, ...]] = {}
 
     def add(
@@ -186,7 +188,7 @@ class Dataflow:
 
         A view's delta reaches the Scans of that view in the same step. Raises ViewFailure.
         """
-        return _Passes(self._order, self._tops, inputs, context).outputs()
+        return _Passes(self._order, self._settling, self._tops, inputs, context).outputs()
 
     def _fill(self, root: _Entry, fresh: list[_Entry], backfill: Backfill, context: EpochContext) -> ZSet:
         """Runs the new operators once over the whole content of their inputs."""
@@ -205,7 +207,7 @@ class Dataflow:
         if root.name in known:
             return known[root.name]
         order = [entry for entry in fresh if entry.name not in known]
-        passes = _Passes(order, {root.name: (root.name,)}, {}, context)
+        passes = _Passes(order, _settling(order), {root.name: (root.name,)}, {}, context)
         return passes.outputs(known).get(root.name) or ZSet.empty(root.schema)
 
     def _enter(self, node: Node, view: str, own: str | None, fresh: list[_Entry]) -> _Entry:
@@ -254,6 +256,7 @@ class Dataflow:
         for entry in self._entries.values():
             visit(entry)
         self._order = list(order.values())
+        self._settling = _settling(self._order)
         tops: dict[str, list[str]] = {}
         for view, root in self._roots.items():
             tops.setdefault(root.name, []).append(view)
@@ -276,18 +279,32 @@ class _Passes:
     def __init__(
         self,
         order: Sequence[_Entry],
+        settling: Sequence[_Entry],
         tops: Mapping[str, tuple[str, ...]],
         inputs: Mapping[str, ZSet],
         context: EpochContext,
     ) -> None:
-        """`tops`: of the operators that are views' tops, by name, the views."""
+        """`settling`: those that settle. `tops`: by name of an operator, the views whose top it is."""
         self._order, self._tops, self._inputs, self._context = order, tops, inputs, context
+        self._settling = settling
         self._waiting: list[tuple[int, Iterator[ZSet]]] = []
         """Operators with parts left, by place in the order, ascending."""
         self._outputs = Deltas()
 
     def outputs(self, known: dict[str, ZSet] | None = None) -> Deltas:
         """The change of each view that changed. With `known` outputs of operators before, all are stepped."""
+        try:
+            self._all_passes(known)
+        except BaseException:
+            for entry in self._settling:
+                with suppress(Exception):
+                    _settle(entry)
+            raise
+        for entry in self._settling:
+            _guarded(entry, self._context, _settle, entry)
+        return self._outputs
+
+    def _all_passes(self, known: dict[str, ZSet] | None) -> None:
         self._pass(0, {} if known is None else known, self._inputs, known is not None)
         while self._waiting:
             place, parts = self._waiting[-1]
@@ -298,7 +315,6 @@ class _Passes:
             deltas, changed = dict[str, ZSet](), dict[str, ZSet]()
             self._note(self._order[place], part, deltas, changed)
             self._pass(place + 1, deltas, changed)
-        return self._outputs
 
     def _pass(
         self, start: int, deltas: dict[str, ZSet], inputs: Mapping[str, ZSet], every: bool = False
@@ -341,6 +357,14 @@ class _Passes:
     def _defer(self, entry: _Entry, delta: Callable[[], ZSet]) -> None:
         for view in self._tops.get(entry.name, ()):
             self._outputs.add(view, delta)
+
+
+def _settling(order: Sequence[_Entry]) -> list[_Entry]:
+    return [entry for entry in order if hasattr(entry.operator, "settle")]
+
+
+def _settle(entry: _Entry) -> None:
+    cast(SettlingOperator, entry.operator).settle()
 
 
 def _next(parts: Iterator[ZSet]) -> ZSet | None:

@@ -8,6 +8,7 @@ right delta probes the new left rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,33 +53,49 @@ class Output:
 
 @dataclass(slots=True)
 class InnerJoin:
-    """The running inner join: each side's delta probes the other side's rows."""
+    """The running inner join: each side's delta probes the other side's rows.
+
+    Nothing needs the new right rows in the same step, so they may be stored while what has been found goes
+    through the operators behind (`settle`).
+    """
 
     left: Input
     right: Input
     condition: Condition | None
     output: Output
+    storing: Future[None] | None = None
+    """The right rows of the last step on their way into their table."""
 
     def step(self, deltas: Sequence[ZSet], context: EpochContext) -> ZSet:
-        return concat(self.output.schema, list(self.steps(deltas, context)))
+        found = list(self.steps(deltas, context))
+        self.settle()
+        return concat(self.output.schema, found)
+
+    def settle(self) -> None:
+        storing, self.storing = self.storing, None
+        if storing is not None:
+            storing.result()
 
     def steps(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
         return coalesced(self._parts(deltas, context))
 
     def _parts(self, deltas: Sequence[ZSet], context: EpochContext) -> Iterator[ZSet]:
-        yield from self._half(deltas[0], self.left, self.right, False, context)
-        yield from self._half(deltas[1], self.right, self.left, True, context)
+        self.settle()
+        if len(deltas[0]):
+            delta = self.left.prepare(deltas[0], context)
+            yield from self._found(delta, self.left, self.right, False, context)
+            self.left.apply(delta)
+        if len(deltas[1]):
+            delta = self.right.prepare(deltas[1], context)
+            self.storing = self.right.apply_beside(delta)
+            yield from self._found(delta, self.right, self.left, True, context)
 
-    def _half(
+    def _found(
         self, delta: ZSet, own: Input, other: Input, flipped: bool, context: EpochContext
     ) -> Iterator[ZSet]:
-        if not len(delta):
-            return
-        delta = own.prepare(delta, context)
         matching = other.matching(delta, own, self.condition, flipped)
         if matching.candidates.total > pieces.PIECE_ROWS:
             delta = withdrawals_first(delta)
             matching = other.matching(delta, own, self.condition, flipped)
         for found in matching.pairs(context):
             yield self.output.pairs(delta, own, other, found, flipped)
-        own.apply(delta)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from ..storage.schema import Column, Schema
 from ..storage.table import StateTable, TableSpec
+from ..storage.together import beside
 from ..storage.types import INT8, INTEGERS, NUMERIC, Type
 from . import pieces
 from .batch import BoolArray, Int64Array, any_null, gather, group_rows
@@ -86,6 +89,13 @@ class Input:
     def apply(self, rows: ZSet) -> None:
         if self.table is not None and len(rows):
             self.table.apply(rows.columns, rows.weights)
+
+    def apply_beside(self, rows: ZSet) -> Future[None]:
+        """`apply`, beside the caller if it takes long. Nobody may use the table before it has ended."""
+        alone = self.table is None or not self.table.complete
+        if self.table is not None and not alone:
+            self.table.open_epoch()
+        return beside(partial(self.apply, rows), 0 if alone else len(rows))
 
     def find(self, keys: Sequence[pa.Array], length: int) -> Pairs:
         """Every stored row with the given keys. Distinct keys: no more pairs than rows."""

@@ -103,6 +103,14 @@ class PiecewiseOperator(Operator, Protocol):
         ...
 
 
+class SettlingOperator(Operator, Protocol):
+    """An operator that may still write to its tables when what comes out of a step is there."""
+
+    def settle(self) -> None:
+        """Returns when it has ended; called before the epoch goes on or is undone. Raises what went wrong."""
+        ...
+
+
 class DeferringOperator(Operator, Protocol):
     """An operator that can leave its output for later, because its state does not depend on it."""
 

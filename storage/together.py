@@ -1,4 +1,4 @@
-"""`together`: work on large deltas that has nothing in common, on several processors.
+"""Work on large deltas that has nothing in common, on several processors: `together`, `beside`.
 
 What takes long in it are compiled loops, which let go of the interpreter, so threads do run side by side.
 """
@@ -27,7 +27,7 @@ def together(works: Sequence[Callable[[], Result]], rows: int) -> list[Result]:
     No two of them may write to the same thing. When this returns or raises, all have ended; of several
     errors the first in their order is raised.
     """
-    if len(works) < 2 or rows < ROWS_MIN or PROCESSORS < 2:
+    if len(works) < 2 or not worthwhile(rows):
         return [work() for work in works]
     beside = [_threads().submit(work) for work in works[1:]]
     first: Future[Result] = Future()
@@ -39,6 +39,26 @@ def together(works: Sequence[Callable[[], Result]], rows: int) -> list[Result]:
     for future in futures:
         _ = future.exception()
     return [future.result() for future in futures]
+
+
+def beside(work: Callable[[], Result], rows: int) -> Future[Result]:
+    """Begins `work`, about so many rows, beside the caller; with few it is done when this returns.
+
+    Whoever calls has to see to it that it has ended before anything is undone that it writes to.
+    """
+    if worthwhile(rows):
+        return _threads().submit(work)
+    done: Future[Result] = Future()
+    try:
+        done.set_result(work())
+    except Exception as error:
+        done.set_exception(error)
+    return done
+
+
+def worthwhile(rows: int) -> bool:
+    """Whether another thread would be of use."""
+    return rows >= ROWS_MIN and PROCESSORS > 1
 
 
 def _threads() -> ThreadPoolExecutor:

@@ -53,7 +53,10 @@ def test_incremental_is_plain(name: str, seed: int) -> None:
     proceed(trial, source, 10)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if "aggregate" in name or "groups" in name])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in EXAMPLES if any(word in name for word in ("aggregate", "groups", "inner", "join"))],
+)
 def test_tables_that_take_in_a_delta_side_by_side(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "ROWS_MIN", 0)
     monkeypatch.setattr(together, "PROCESSORS", 2)
