@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..storage.keycode import dense_group_ids, encode_keys, group_ids
+from ..storage.keycode import encode_keys
+from ..storage.keys import dense_group_ids, group_ids
 from ..storage.types import INTEGERS, Type
 from .zset import gather as gather
 

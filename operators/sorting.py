@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..storage.keycode import Keys, encode_keys, encode_sort_keys, group_ids
+from ..storage.keycode import encode_keys, encode_sort_keys
+from ..storage.keys import Keys, group_ids
 from ..storage.types import INT8
 from .batch import Int64Array, group_rows
 from .zset import ZSet

@@ -8,6 +8,8 @@
     writes.py       INSERT, UPDATE and DELETE with their constraints
     definitions.py  CREATE, ALTER and DROP: a new catalogue and what must be done for it
     epoch.py        one epoch: writes, dataflow, errors, commit, publication
+    work_queue.py   works that wait for an epoch
+    endpoints.py    the sources and sinks at work
     engine.py       the thread that runs epochs one after the other
     recovery.py     from stored catalogue and tables to a running dataflow
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from ..sql.entries import Table
 from ..storage.kernels_claims import claim_in_order
-from ..storage.keycode import encode_keys, group_ids
+from ..storage.keycode import encode_keys
+from ..storage.keys import group_ids
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

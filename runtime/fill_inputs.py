@@ -25,7 +25,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..operators.zset import ZSet
-from ..storage.keycode import Keys, encode_keys
+from ..storage.keycode import encode_keys
+from ..storage.keys import Keys
 from ..storage.schema import Schema
 from ..storage.snapshot import TableSnapshot
 from ..storage.table import StateTable

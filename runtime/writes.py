@@ -24,7 +24,8 @@ from ..operators.zset import ZSet, concat
 from ..planner.dml import ConflictAction, TableWrite, WriteKind
 from ..sql.entries import Table
 from ..storage.errors import CardinalityViolation, OutOfMemory, UniqueViolation
-from ..storage.keycode import encode_keys, group_ids
+from ..storage.keycode import encode_keys
+from ..storage.keys import group_ids
 from .conflicts import existing_rows, first_of_each, rows_without_conflict
 from .constraints import check_rows, key_detail
 

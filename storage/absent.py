@@ -18,7 +18,8 @@ from .arrowview import validity
 from .changelog import Rows
 from .cold import ColdRows
 from .key_filter import PRIMARY, KeyFilters
-from .keycode import Keys, encode_keys, group_ids
+from .keycode import encode_keys
+from .keys import Keys, group_ids
 from .tablespec import Int64Array, Positions
 from .types import Type
 from .versions import GrowingRows, VersionedRows

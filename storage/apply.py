@@ -14,7 +14,8 @@ from . import kernels_bag, kernels_rows
 from .change import Change, DistinctRows
 from .errors import InternalError
 from .index import Entries
-from .keycode import Keys, encode_keys, group_ids, joined_keys
+from .keycode import encode_keys, joined_keys
+from .keys import Keys, group_ids
 from .looks import looks
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import Type

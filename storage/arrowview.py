@@ -71,6 +71,13 @@ def fixed_values(array: pa.Array, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.frombuffer(buffer, dtype, length, array.offset * dtype.itemsize)
 
 
+def physical_values(array: pa.Array) -> npt.NDArray[Any]:
+    """As `fixed_values`, in the numpy type that goes with the array's; not of bool."""
+    dtype = fixed_dtype(array.type)
+    assert dtype is not None, array.type
+    return fixed_values(array, dtype)
+
+
 def bool_values(array: pa.Array) -> ByteArray:
     """0 or 1 a row, anything where it is NULL."""
     length = len(array)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from .changelog import Rows, StoredSpec
-from .keycode import VNODES, Keys
+from .keys import VNODES, Keys
 from .measures import SharedCount
 from .store import StoreSnapshot
 from .storedrows import StoredCode, index_prefixes, store_keys, store_order, table_range

@@ -15,7 +15,8 @@ import pyarrow as pa
 from .absent import Absent, chosen_rows, distinct_keys, known, unknown_rows, without_nulls
 from .changelog import Rows
 from .index import Entries
-from .keycode import encode_keys, group_ids
+from .keycode import encode_keys
+from .keys import group_ids
 from .tablespec import Int64Array, Positions
 from .versions import FrozenRows, GrowingRows, VersionedRows
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .disk import Disk, DiskLock, read_whole, write_whole
 from .errors import StartupError
-from .keycode import HASH_NAME, VNODES
+from .keys import HASH_NAME, VNODES
 
 DATA_FORMAT = 1
 """Version of the layout of a data directory; newer ones are refused."""

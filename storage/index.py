@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from . import kernels, kernels_rows
 from .errors import ProgramLimitExceeded
-from .keycode import Keys
+from .keys import Keys
 from .reserve import CAPACITY_MIN, capacity_for, empty, grown, look_ahead, zeros
 from .tablespec import Int64Array, Positions
 

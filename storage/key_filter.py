@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import kernels_filter
-from .keycode import Keys, encode_keys
+from .keycode import encode_keys
+from .keys import Keys
 from .reserve import zeros
 from .tablespec import Positions
 from .versions import GrowingRows

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from . import kernels_rows
 from .index import Died, Entries, HashIndex
-from .keycode import KeyColumns, Keys, encode_keys
+from .keycode import KeyColumns, encode_keys
+from .keys import Keys
 from .reserve import grown
 from .tablespec import Positions
 from .types import Type

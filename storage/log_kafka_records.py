@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from .changelog import CHANGELOG_FORMAT, StoredSpec
 from .errors import StartupError
-from .keycode import HASH_NAME, encode_keys
+from .keycode import encode_keys
+from .keys import HASH_NAME
 from .log import Frame, FrameKind, Payload
 from .rowcode import ROW_FORMAT, RowCode
 from .rowcode import Rows as RowBytes

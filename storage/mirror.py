@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from .changelog import CHANGELOG_FORMAT, Rows, StoredSpec
 from .cold import ColdRows
-from .keycode import HASH_NAME, VNODES, encode_keys
+from .keycode import encode_keys
+from .keys import HASH_NAME, VNODES
 from .log import Position
 from .measures import SharedCount
 from .replay import NetChange, Stretch

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from .changelog import Rows, StoredSpec, concat_columns, decode_count, decode_deleted, decode_rows
-from .keycode import encode_keys, group_ids
+from .keycode import encode_keys
+from .keys import group_ids
 from .log import Frame, FrameKind, LogDamaged, LogEpoch, Payload, Position
 from .tablespec import Int64Array
 

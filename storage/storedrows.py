@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .changelog import Rows, StoredSpec
-from .keycode import VNODES, Keys, encode_keys
+from .keycode import encode_keys
+from .keys import VNODES, Keys
 from .rowcode import RowCode
 from .rowcode import Rows as RowBytes
 

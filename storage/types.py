@@ -2,7 +2,7 @@
 
 A `Type` is a value: two equal types are the same type. `TypeInfo`, found through `type.info`, holds
 what does not depend on the modifier. Text, binary and key forms are in `textform.py`,
-`binaryform.py` and `keycode.py`; they dispatch on `type.name`.
+`binaryform.py`, `keycode.py` and `keycode_fixed.py`; they dispatch on `type.name`.
 
 Columns in memory are Arrow arrays:
 

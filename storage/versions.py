@@ -24,7 +24,9 @@ from . import kernels_rows
 from .arrowview import validity
 from .columns import ColumnView, GrowingColumn, growing_column
 from .index import Entries, HashIndex, IndexView
-from .keycode import Keys, encode_keys, fixed_width
+from .keycode import encode_keys
+from .keycode_fixed import fixed_width
+from .keys import Keys
 from .reserve import CAPACITY_MIN, empty, grown
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import Type

@@ -40,8 +40,9 @@ def watch(storage: Storage | Follower) -> Watched:
     checkpoints = storage._checkpointer.measures
     primary = isinstance(storage, Storage)
     mirror = storage._recovered.mirror if primary else storage._mirror
+    tables = storage._tables.opened if primary else storage._tables
     return Watched(
-        {name: table.snapshot() for name, table in list(storage._tables.items())},
+        {name: table.snapshot() for name, table in list(tables.items())},
         storage.measures if primary else CommitMeasures(),
         checkpoints,
         storage._clock() - checkpoints.succeeded_at,

@@ -22,8 +22,8 @@ from ...storage.arrowview import fixed_values
 from ...storage.columns import GrowingFixed
 from ...storage.types import Type
 from . import exact_sums
+from .accumulators import add_counts, present
 from .aggregates import AggregateFunction, Int64, State, Types, register
-from .aggregates_sums import add_counts, present
 from .ordering import interval_order, sign, value_key
 from .vector import from_numpy, masked, values
 

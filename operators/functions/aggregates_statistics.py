@@ -20,9 +20,10 @@ import pyarrow as pa
 from ...storage import decimals_value as exact
 from ...storage import types as t
 from . import exact_floats, exact_sums
+from .accumulators import add_counts, present
 from .aggregates import AggregateFunction, Int64, State, Types, register
-from .aggregates_sums import add_counts, present, read_numeric
 from .exact_floats import pack_integer, split_special, unpack_integer
+from .exact_numerics import read_numeric
 from .vector import masked, values
 
 _MASK = 0xFFFFFFFF

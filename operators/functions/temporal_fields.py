@@ -20,8 +20,8 @@ from ...storage.errors import FeatureNotSupported, InvalidParameterValue
 from ...storage.textform_zoned import to_local
 from ...storage.types import Type
 from ...storage.zones import zone
-from .aggregates_sums import decimal_text
 from .casts_temporal import date_to_timestamp
+from .exact_numerics import decimal_text
 from .registry import Kernel, scalar
 from .vector import masked, valid_of, values
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from millpond.runtime.engine import Engine
 from millpond.runtime.source import READ_AHEAD_BATCHES, ReadAhead, SourceBatch
 from millpond.runtime.works import CallWork
 from millpond.sql.entries import Source
@@ -102,6 +103,7 @@ def test_one_work_a_client_waits_for_a_slow_engine(local: Local) -> None:
     """Clients that write as fast as they can: each waits for its own commit."""
     local.sql("CREATE TABLE t (id bigint PRIMARY KEY)")
     engine = local.database.engine
+    assert isinstance(engine, Engine)
     go, ended = threading.Event(), threading.Event()
     engine.submit(CallWork(function=lambda epoch: go.wait(20)))
 
@@ -118,11 +120,11 @@ def test_one_work_a_client_waits_for_a_slow_engine(local: Local) -> None:
     longest = 0
     for _ in range(50):
         time.sleep(0.01)
-        longest = max(longest, len(engine._works))  # pyright: ignore[reportAttributeAccessIssue]
+        longest = max(longest, engine.queued)
     go.set()
     for _ in range(50):
         time.sleep(0.01)
-        longest = max(longest, len(engine._works))  # pyright: ignore[reportAttributeAccessIssue]
+        longest = max(longest, engine.queued)
     ended.set()
     for one in clients:
         one.join(20)

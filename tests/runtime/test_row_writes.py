@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.planner.row_template import row_template
+from millpond.runtime.engine import Engine
 from millpond.runtime.row_writes import RowWork, column_of
 from millpond.runtime.works import CallWork, Work, WriteOutcome
 from millpond.server.backend import Result
@@ -78,7 +79,9 @@ class Held:
     """While it is entered the engine is busy: what is submitted meanwhile runs in one epoch afterwards."""
 
     def __init__(self, local: Local) -> None:
-        self._engine = local.database.engine
+        engine = local.database.engine
+        assert isinstance(engine, Engine)
+        self._engine = engine
         self._go = threading.Event()
         self.works: list[Work] = []
 
@@ -95,7 +98,7 @@ class Held:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.works = list(getattr(self._engine, "_works"))  # noqa: B009
+        self.works = list(self._engine._queue._works)
         self._go.set()
 
 

@@ -106,7 +106,7 @@ class Following(World):
         promoted = follower.become(log)
         if not self.restless:
             # The clock stands still, so that no checkpoint is begun but by `act`.
-            promoted._clock = promoted._evictions.clock = lambda: 0.0
+            promoted._clock = promoted._checkpoints.clock = promoted._evictions.clock = lambda: 0.0
         assert promoted.epoch == self.acknowledged
         self.compare(promoted, promoted.epoch)
         # Its store is that of the writer from now on, and the old writer's is free to follow.

@@ -137,7 +137,7 @@ class World:
         """One epoch, one failing epoch, or one checkpoint."""
         self.weather(calm=not self.faults)
         if self.random.random() < 0.2:
-            tables = storage._tables
+            tables = storage._tables.opened
             evicted = self.random.sample(sorted(tables), self.random.randrange(len(tables) + 1))
             storage._evictions._goals = {name: self.random.choice((0, 500)) for name in evicted}
             try:
@@ -150,7 +150,7 @@ class World:
             storage.warming._rows = self.random.randrange(1, 4)
             storage.warm(1.0)
             self.warmed += 1
-        self.incomplete += any(not table.complete for table in storage._tables.values())
+        self.incomplete += any(not table.complete for table in storage._tables.opened.values())
         storage.begin()
         offsets = dict(self.history[self.acknowledged][1])
         self.write(storage, state)

@@ -12,7 +12,7 @@ from millpond.storage import table as table_module
 from millpond.storage.changelog import Rows, StoredSpec
 from millpond.storage.cold import ColdRows
 from millpond.storage.errors import IoError
-from millpond.storage.keycode import Keys
+from millpond.storage.keys import Keys
 from millpond.storage.log import Position
 from millpond.storage.memory import MemoryStore
 from millpond.storage.mirror import Mirror

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from millpond.storage import keycode
+from millpond.storage import keycode_fixed
 from millpond.storage.keycode import encode_keys, joined_keys
 from millpond.storage.types import DATE, FLOAT4, FLOAT8, INT2, INT8, NUMERIC, TEXT, Type
 
@@ -55,5 +55,5 @@ def test_few_numbers_are_encoded_as_many_are(type_: Type, monkeypatch: pytest.Mo
         data = np.append(data, [payload, -payload, 5e-324, -5e-324, -0.0])
     column = pa.array(data)
     few = encode_keys([column], [type_]).to_bytes_list()
-    monkeypatch.setattr(keycode, "COMPILED_ROWS", 0)
+    monkeypatch.setattr(keycode_fixed, "COMPILED_ROWS", 0)
     assert few == encode_keys([column], [type_]).to_bytes_list()

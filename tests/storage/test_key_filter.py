@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from millpond.storage import kernels_filter
 from millpond.storage.key_filter import KEYS_WORD, PRIMARY, KeyFilter, KeyFilters
-from millpond.storage.keycode import Keys, encode_keys
+from millpond.storage.keycode import encode_keys
+from millpond.storage.keys import Keys
 from millpond.storage.schema import Schema
 from millpond.storage.tablespec import TableSpec
 from millpond.storage.types import INT8, TEXT

@@ -12,8 +12,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from millpond.storage.keycode import HASH_NAME, Keys, encode_keys, encode_sort_keys, fixed_width, group_ids
+from millpond.storage.keycode import encode_keys, encode_sort_keys
 from millpond.storage.keycode_few import FEW_ROWS
+from millpond.storage.keycode_fixed import fixed_width
+from millpond.storage.keys import HASH_NAME, Keys, group_ids
 from millpond.storage.types import (
     BOOL,
     BPCHAR,

@@ -123,7 +123,7 @@ def write(storage: Storage, low: int, high: int, name: str) -> None:
 
 def checkpoint(storage: Storage) -> None:
     storage.checkpoint()
-    storage._settle()
+    storage._checkpoints.settle()
     if storage.checkpoint_error is not None:
         raise storage.checkpoint_error
 
@@ -141,7 +141,7 @@ def process_of(storage: Storage) -> StretchProcess:
 
 def stored(storage: Storage) -> dict[int, str]:
     """What the store has, without the table."""
-    spec = storage._specs["t"]
+    spec = storage._tables.specs["t"]
     parts = [rows.columns for rows in storage._recovered.mirror.rows(spec)]
     return {
         i: name for ids, names in parts for i, name in zip(ids.to_pylist(), names.to_pylist(), strict=True)
@@ -311,7 +311,7 @@ def test_a_checkpoint_can_be_abandoned(
     checkpointer.abandon()
     go_on.set()
     started = time.monotonic()
-    storage._settle()
+    storage._checkpoints.settle()
     assert time.monotonic() - started < 5
     assert isinstance(storage.checkpoint_error, Abandoned) and checkpointer.measures.failures == 0
     assert [r.event for r in caplog.records] == ["checkpoint_abandoned"]  # pyright: ignore[reportAttributeAccessIssue]
