@@ -229,14 +229,12 @@ class Engine:
     def _end_job(self, job: Job, error: SqlError) -> None:
         about = {"event": "fill_ended", "relation": job.view.name, "reason": error.message}
         log.warning('filling materialized view "%s" ended: %s', job.view.name, error.message, extra=about)
-        self.jobs.end(job, error)
-        self._queue.add(CallWork(function=lambda epoch: epoch.forget_view(job.number)))
+        self.jobs.fail(job, error)
 
     def _forget_waited_for(self) -> None:
         """An orderly end: clients will be told that their views are not made, so they do not go on later."""
-        numbers = [job.number for job in self.jobs.waited_for()]
-        if numbers:
-            self._run_works([CallWork(function=lambda epoch: [epoch.forget_view(n) for n in numbers])])
+        if self.jobs.forget_waited_for():
+            self._run_works([CallWork(function=lambda epoch: None)])
 
     def _epoch(self, works: list[Work]) -> None:
         if not works and not self._more_to_do():

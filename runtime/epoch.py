@@ -71,6 +71,8 @@ class Epoch:
         self.delivered: dict[str, int] = {}
         """Rows that sources delivered, by relation."""
         self.touched: set[str] = set()
+        self.forgotten: set[int] = set()
+        """OIDs of views of which nothing is left when the epoch ends, by `forget_view`."""
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
         """`state.tables` and `state.stalled` before the first definition."""
         self._dropped_abandoned = False
@@ -206,7 +208,8 @@ class Epoch:
     def forget_view(self, number: int) -> None:
         """What is left of a view that was never completed: its row errors, its job."""
         self.changed = True
-        self._forget_errors(number)
+        self.forgotten.add(number)
+        self.forget_errors(number)
         self.forget_job(number)
 
     def forget_job(self, number: int) -> None:
@@ -242,7 +245,7 @@ class Epoch:
                 self.jobs.forsake(self, entry)
             for name in self._tables_of(entry):
                 state.storage.drop(name)
-            self._forget_errors(entry.oid)
+            self.forget_errors(entry.oid)
         elif isinstance(entry, Sink):
             for name in drop_sink(state, entry):
                 state.storage.drop(name)
@@ -346,7 +349,8 @@ class Epoch:
         table.apply(columns, weights)
         self.touched.add(ERRORS)
 
-    def _forget_errors(self, oid: int) -> None:
+    def forget_errors(self, oid: int) -> None:
+        """Row errors of a relation that goes, or is computed anew."""
         table = self.state.tables[ERRORS]
         _, positions = table.matches(0, [pa.array([oid])])
         if len(positions):

@@ -6,7 +6,7 @@
     follow(epoch, carries)           at its end: what else it changed, and the chunk of an epoch of clients;
                                      after the last chunk the view is there
     settle(committed)                the epoch ended
-    end(job, error)                  cancelled or failed: nothing of it stays
+    fail(job, error)                 cancelled or failed: nothing of it stays
 
 A new view is in no catalogue before it is complete; then it is, all at once. What definitions must leave
 alone meanwhile (its name, its inputs, its operators) is in `State.pending`. How far a job has come is
@@ -49,6 +49,8 @@ class Jobs:
         self._queue: deque[Job] = deque(state.left_jobs)
         self._new: list[Job] = []
         self._dropped: list[Job] = []
+        self._forgotten: list[int] = []
+        """Numbers of jobs that ended without their views: the next epoch forgets what is stored of them."""
         self._pace = Pace(busy=lambda: state.storage.checkpointing)
         self._switching = Switching()
         for job in self._queue:
@@ -56,13 +58,13 @@ class Jobs:
         self._switching.shorten(bool(self._queue))
 
     def __bool__(self) -> bool:
-        return bool(self._queue)
+        return bool(self._queue or self._forgotten)
 
     @property
     def ready(self) -> bool:
         """Whether an epoch is to begin that brings the first job on, or ends one."""
-        if not self._queue:
-            return False
+        if not self._queue or self._forgotten:
+            return bool(self._forgotten)
         if any(job.wants_end for job in self._queue):
             return True
         first = self._queue[0].fill
@@ -130,7 +132,12 @@ class Jobs:
         self._state.pending[job.view.id] = job.held
 
     def take_up(self, epoch: Epoch) -> None:
-        """At the very beginning of an epoch: a job of an earlier process sees all changes from here on."""
+        """At the very beginning of an epoch: a job of an earlier process sees all changes from here on.
+
+        What is left of jobs that failed goes first: the epoch may begin another one of the same view.
+        """
+        for number in self._forgotten:
+            epoch.forget_view(number)
         if self._queue and (fill := self._queue[0].fill) is not None and not fill.opened:
             fill.open(epoch.offsets_before, self._wake)
 
@@ -157,6 +164,7 @@ class Jobs:
         state = self._state
         check_ready(job, state, epoch.catalog)
         epoch.drop_abandoned()
+        epoch.forget_errors(job.number)
         epoch.forget_job(job.number)
         write_job(state, job)
         job.stored = job.begun = True
@@ -173,7 +181,7 @@ class Jobs:
         """
         if carries:
             self._check_cancelled()
-        if self._queue and self._queue[0] not in self._dropped:
+        if self._queue and self._queue[0].number not in epoch.forgotten:
             with _failing(self._queue[0]):
                 self._follow(self._queue[0], epoch, carries)
 
@@ -198,8 +206,9 @@ class Jobs:
         new, self._new = self._new, []
         dropped, self._dropped = self._dropped, []
         if committed:
+            self._forgotten.clear()
             for job in dropped:
-                self.end(job, QueryCanceled("the materialized view was dropped while it was being filled"))
+                self._end(job, QueryCanceled("the materialized view was dropped while it was being filled"))
             self._queue += new
             self._switching.shorten(bool(self._queue))
         else:
@@ -228,8 +237,12 @@ class Jobs:
             log.info('materialized view "%s" is filled', job.view.name, extra=about)
             job.end(None)
 
-    def end(self, job: Job, error: SqlError) -> None:
-        """Takes a job out that has failed; its tables go with the next epoch that commits."""
+    def fail(self, job: Job, error: SqlError) -> None:
+        """Takes a job out that has failed; what is stored of it goes with the next epoch that commits."""
+        self._forgotten.append(job.number)
+        self._end(job, error)
+
+    def _end(self, job: Job, error: SqlError) -> None:
         state = self._state
         if job.fill is not None:
             there = set(state.storage.names())
@@ -278,9 +291,13 @@ class Jobs:
         """The job whose operators failed, if it was one's."""
         return next((job for job in self._queue if job.view.id in failure.views), None)
 
-    def waited_for(self) -> list[Job]:
-        """Those that clients wait for, of views that are in no catalogue."""
-        return [job for job in self._queue if job.future is not None]
+    def forget_waited_for(self) -> bool:
+        """Has the next epoch forget the jobs that clients wait for, of views that are in no catalogue.
+
+        Whether there is something to forget.
+        """
+        self._forgotten += [job.number for job in self._queue if job.future is not None]
+        return bool(self._forgotten)
 
     def close(self, error: SqlError) -> None:
         """The engine stops: clients are told, all else goes on at the next start."""

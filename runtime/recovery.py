@@ -199,6 +199,7 @@ def _refill_now(state: State, view: MaterializedView, time_us: int, tables: Sequ
     try:
         for name in tables:
             state.storage.drop(name)
+        epoch.forget_errors(view.oid)
         add_view(state, view, epoch.context, lambda scan: state.content(scan, epoch.read_context()))
         epoch.changed = True
         epoch.commit()
