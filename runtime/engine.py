@@ -33,7 +33,7 @@ from .stall import stall_views
 from .state import State
 from .warmer import Warmer
 from .work_queue import WorkQueue
-from .works import CallWork, Work
+from .works import CallWork, Work, WriteWork
 
 log = logging.getLogger("millpond.engine")
 
@@ -246,7 +246,7 @@ class Engine:
         solo = any(work.solo for work in works)
         try:
             self.jobs.take_up(epoch)
-            carries = self.jobs.due(len(works), solo)
+            carries = self.jobs.due(len(works), any(w.solo and not isinstance(w, WriteWork) for w in works))
             if carries and not works:
                 self.jobs.feed(epoch)
                 self._join(works)

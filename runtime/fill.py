@@ -121,7 +121,7 @@ class Fill:
     def follow(
         self, context: EpochContext, changes: Mapping[str, Sequence[ZSet]], seconds: float | None = None
     ) -> bool:
-        """The epoch's changes of all relations; with `seconds` a chunk, too: both should take so long.
+        """The epoch's changes of all relations; with `seconds` a chunk, too, which should take so long.
 
         Whether the view is then complete. Raises ViewFailure, or what reading a source raised.
         """
@@ -146,7 +146,8 @@ class Fill:
         if deltas:
             self.dataflow.step(context, {of: concat(parts[0].schema, parts) for of, parts in deltas.items()})
         if seconds is not None:
-            self._adapt(fed, time.thread_time() - started, seconds)
+            stepped = sum(len(part) for parts in deltas.values() for part in parts)
+            self._adapt(fed, (time.thread_time() - started) * fed / max(stepped, 1), seconds)
 
     def moved(self) -> dict[str, bytes]:
         """By `progress_name`, where inputs that the open epoch brought on are to go on after a restart."""

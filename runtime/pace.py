@@ -4,7 +4,8 @@ Clients go first. Nobody can know when one comes, and a chunk that has begun can
 
 * After clients were answered no epoch begins for a chunk alone until they have had GIVE_WAY_S to come back.
 * Clients that never leave such a gap would end the fill. Every PAUSE_S one of their epochs carries a chunk:
-  then they wait for its work, which is short (CHUNK_S), but not for a commit of its own.
+  then they wait for its work, which is short (CHUNK_S), but not for a commit of its own. Where epochs come
+  more rarely, because they are long, a chunk may take as much of them as it would of short ones.
 * While a checkpoint works, which wants the processor and the disk too, everything takes longer. So they carry
   a chunk every PAUSE_BUSY_S only, unless there are checkpoints most of the time.
 * When nobody has written for QUIET_S, chunks follow each other and take their time.
@@ -54,6 +55,8 @@ class Pace:
         self._saved, self._looked = SAVED_S, clock()
         self._worked = self._fed = float("-inf")
         """When works were last there, and when a chunk had been fed."""
+        self._rarely = 1.0
+        """How many times more rarely than they might epochs carry chunks."""
 
     def worked(self) -> None:
         """Clients' works were there, or have just been answered."""
@@ -69,7 +72,12 @@ class Pace:
 
     def due(self, works: bool) -> bool:
         """Whether an epoch that begins, with works or without, carries a chunk."""
-        return self._clock() - self._fed >= self._pause() if works else self.rest() <= 0
+        if not works:
+            self._rarely = 1.0
+            return self.rest() <= 0
+        gap, pause = self._clock() - self._fed, self._pause()
+        self._rarely = max(gap / (2 * pause), 1.0) if gap < float("inf") else 1.0
+        return gap >= pause
 
     def _pause(self) -> float:
         now, busy = self._clock(), self._busy()
@@ -80,7 +88,8 @@ class Pace:
     @property
     def seconds(self) -> float:
         """Processor time for the next chunk."""
-        return CHUNK_IDLE_S if self._clock() - self._worked > QUIET_S else CHUNK_S
+        quiet = self._clock() - self._worked > QUIET_S
+        return CHUNK_IDLE_S if quiet else min(CHUNK_S * self._rarely, CHUNK_IDLE_S)
 
 
 class Switching:

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from millpond.runtime.pace import (
     CHUNK_IDLE_S,
     CHUNK_S,
@@ -74,6 +76,23 @@ def test_while_a_checkpoint_works_there_are_few_unless_it_always_does() -> None:
     busy = True
     assert carried(pace, clock, 2) <= 2 / PAUSE_BUSY_S + 1
     assert carried(pace, clock, 3) >= 1.8 / PAUSE_S
+
+
+def test_long_epochs_carry_larger_chunks() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    shares: list[float] = []
+    for took in (0.001, 0.001, 0.2, 0.2, 5.0, 0.001):
+        clock.now += took
+        pace.worked()
+        assert pace.due(works=True) == (took > PAUSE_S or not shares)
+        shares.append(pace.seconds)
+        pace.fed()
+    assert shares[:2] == [CHUNK_S, CHUNK_S]
+    assert CHUNK_S < shares[2] == pytest.approx(0.2 * CHUNK_S / (2 * PAUSE_S))
+    assert shares[4:] == [CHUNK_IDLE_S, CHUNK_S]
+    clock.now += GIVE_WAY_S
+    assert pace.due(works=False) and pace.seconds == CHUNK_S
 
 
 def test_chunks_take_their_time_once_nobody_writes() -> None:
