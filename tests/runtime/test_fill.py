@@ -138,7 +138,7 @@ def test_chunks_come_with_the_changes_of_clients_epochs(
         real(self, context, deltas, seconds)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(fill.Fill, "_step", step)
-    monkeypatch.setattr(pace, "PAUSE_S", 0.0)
+    monkeypatch.setattr(pace, "PAUSE_S", 1e-6)
     monkeypatch.setattr(pace, "GIVE_WAY_S", 60.0)
     query = QUERIES[name]
     changes = Changes(small, random.randrange(1 << 30))

@@ -38,7 +38,7 @@ def row_errors(local: Local) -> list[tuple]:
 def test_an_orderly_end_after_an_epoch_that_failed(slow: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs are then written down again: not in the epoch that forgets them."""
     monkeypatch.setattr(pace, "GIVE_WAY_S", 60.0)
-    monkeypatch.setattr(pace, "PAUSE_S", 0.0)
+    monkeypatch.setattr(pace, "PAUSE_S", 1e-6)
     creation = begun(slow)
     while not progress(slow):
         slow.sql("INSERT INTO u VALUES (1, 1)")
@@ -53,7 +53,7 @@ def test_an_orderly_end_after_an_epoch_that_failed(slow: Local, monkeypatch: pyt
 def test_a_view_defined_anew_while_its_job_is_cancelled(slow: Local, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both come during one epoch, and a write behind them begins the new job."""
     monkeypatch.setattr(pace, "GIVE_WAY_S", 60.0)
-    monkeypatch.setattr(pace, "PAUSE_S", 0.0)
+    monkeypatch.setattr(pace, "PAUSE_S", 1e-6)
     slow.sql("SET background_ddl = true")
     slow.sql(f"CREATE VIEW half AS {HALF.format(2)}")
     slow.sql("CREATE MATERIALIZED VIEW v AS SELECT n, count(*) AS c FROM half GROUP BY n")
@@ -102,7 +102,7 @@ def test_a_job_cancelled_right_before_an_orderly_end(slow: Local) -> None:
 
     def end(job: Job, error: SqlError) -> None:
         real(job, error)
-        engine._stopping = True
+        engine._queue.close()
 
     engine._end_job = end
     slow.sql("CANCEL JOBS " + str(slow.sql("SELECT job FROM millpond.jobs WHERE job IS NOT NULL")[0][0]))
