@@ -1,5 +1,6 @@
 """Lines about views being filled: what single INSERTs into the table they read, and point SELECTs of
-another view, wait meanwhile, against what they wait when nothing else goes on.
+another view, wait meanwhile, against what they wait when nothing else goes on: before there is the view, and
+when an INSERT has it to bring up to date, too.
 
 The table `wide` has all of the benchmark's rows, `other` a tenth of them. One connection inserts a row and
 then reads one, again and again; another one waits for CREATE MATERIALIZED VIEW.
@@ -63,6 +64,11 @@ class Filling:
             self.server.kill()
         self._folder.cleanup()
 
+    def idle(self) -> tuple[list[float], list[float]]:
+        """`waits` for a few seconds in which nothing else goes on."""
+        end = time.perf_counter() + self.idle_s
+        return self.waits(lambda: time.perf_counter() > end)
+
     def waits(self, over: Any) -> tuple[list[float], list[float]]:
         """Seconds of each INSERT and of each point SELECT until `over` says so."""
         writes: list[float] = []
@@ -82,18 +88,18 @@ class Filling:
 
 
 def measure_fill(name: str, rows: int) -> Iterator[Figure]:
-    """Idle first, then during the fill of the view of that line."""
+    """Idle first, then during the fill of the view of that line, then idle with the view."""
     what, query = VIEWS[name]
     with Filling(rows) as filling:
-        end = time.perf_counter() + filling.idle_s
-        idle = filling.waits(lambda: time.perf_counter() > end)
+        idle = filling.idle()
         busy, seconds = _during(filling, f"CREATE MATERIALIZED VIEW filled AS {query}")
+        later = filling.idle()
     yield Figure(name, f"filling {what}", filling.rows / seconds, "rows/s")
     for position, kind in enumerate(("INSERT", "point SELECT")):
         for share in (0.5, 0.99, 1.0):
-            before, after = _percentile(idle[position], share), _percentile(busy[position], share)
+            before, after, then = (_percentile(waits[position], share) for waits in (idle, busy, later))
             label = "longest" if share == 1.0 else f"p{share * 100:.0f}"
-            note = f"{before:.2f} ms idle; {len(busy[position])} of them"
+            note = f"{before:.2f} ms idle; {then:.2f} idle with the view; {len(busy[position])} of them"
             target = "twice idle" if share == 0.99 else ""
             yield Figure(name, f"{kind} meanwhile, {label}", after, "ms", None, target, note)
 
