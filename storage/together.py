@@ -15,7 +15,8 @@ Result = TypeVar("Result")
 
 ROWS_MIN = 16_384
 """Rows in work from which on it is worth another thread: some milliseconds for each."""
-PROCESSORS = os.cpu_count() or 1
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""That this process may use."""
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
