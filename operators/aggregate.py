@@ -19,7 +19,7 @@ from ..storage.errors import InternalError, SqlError
 from ..storage.index import Entries
 from ..storage.schema import Schema
 from .aggregate_calls import AggregateCall, Groups, Measure
-from .aggregate_feed import feed_all
+from .aggregate_feed import feed_all, settle_all
 from .aggregate_fold import Fold, can_merge, needed_rows
 from .aggregate_plan import Plan, plan_calls
 from .aggregate_table import GroupTable, Old, Part, States, open_groups, open_shown_groups
@@ -184,7 +184,13 @@ class _Aggregate:
         return self.update(deltas[0], context)()
 
     def update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
-        """Brings the table up to date. Returns what makes the output."""
+        """Brings the tables up to date. Returns what makes the output."""
+        try:
+            return self._update(delta, context)
+        finally:
+            settle_all(self.plan.feeds)
+
+    def _update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
         columns, kept = evaluate_rows(self.plan.exprs, delta, context, "Aggregate")
         if not len(kept) and not self.due:
             return partial(ZSet.empty, self.schema)
@@ -331,7 +337,7 @@ class _ShownAggregate(_Aggregate):
     def deferred(self, deltas: Sequence[ZSet], context: EpochContext) -> Callable[[], ZSet]:
         return self.update(deltas[0], context)
 
-    def update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
+    def _update(self, delta: ZSet, context: EpochContext) -> Callable[[], ZSet]:
         columns, kept = evaluate_rows(self.plan.exprs, delta, context, "Aggregate")
         if not len(kept) and not self.due:
             return partial(ZSet.empty, self.schema)

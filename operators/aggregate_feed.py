@@ -7,6 +7,7 @@ ones: it is kept once, and brought up to date once an epoch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from ..storage.schema import Column, Schema
 from ..storage.table import NumberedKeys, StateTable, TableSpec
-from ..storage.together import together
+from ..storage.together import beside, together, worthwhile
 from ..storage.types import Type
 from .aggregate_calls import AggregateCall, Groups, Rows, without_nulls
 from .batch import Int64Array, truth
@@ -56,6 +57,8 @@ class Feed:
 
     slots: Slots
     kept: Kept | None
+    as_they_come: bool = False
+    """Whether its calls find out from any rows what has become of a group, also from those that cancel."""
 
     def rows(self, columns: Sequence[pa.Array], weights: Int64Array, ids: Int64Array, groups: Groups) -> Rows:
         rows = self.slots.rows(columns, weights, ids)
@@ -66,28 +69,66 @@ def feed_all(
     feeds: Sequence[Feed], columns: Sequence[pa.Array], weights: Int64Array, groups: Groups
 ) -> list[Rows]:
     """The `rows` of each feed. Tables in memory take in a large delta side by side."""
-    kept = [feed.kept.table for feed in feeds if feed.kept is not None]
     works = [partial(feed.rows, columns, weights, groups.ids, groups) for feed in feeds]
-    if len(kept) < 2 or not all(table.complete for table in kept):
+    kept = [feed.kept.table for feed in feeds if feed.kept is not None]
+    if not worthwhile(len(weights)) or not all(table.complete for table in kept):
         return [work() for work in works]
     for table in kept:
         table.open_epoch()  # In this order, so that what an epoch writes is always the same.
-    return together(works, len(weights))
+    begun: dict[int, Rows] = {}
+    for number, feed in enumerate(feeds):
+        if feed.as_they_come and isinstance(feed.kept, GroupValues):
+            begun[number] = feed.kept.begin(feed.slots.rows(columns, weights, groups.ids), groups)
+    done = iter(together([work for i, work in enumerate(works) if i not in begun], len(weights)))
+    return [begun[i] if i in begun else next(done) for i in range(len(feeds))]
 
 
-@dataclass(frozen=True, slots=True)
+def settle_all(feeds: Sequence[Feed]) -> None:
+    """Returns when all tables have taken in what they were given. Raises what went wrong there."""
+    values = [feed.kept for feed in feeds if isinstance(feed.kept, GroupValues)]
+    for kept in values:
+        kept.wait()
+    for kept in values:
+        kept.settle()
+
+
+@dataclass(slots=True)
 class GroupValues:
-    """The bag of values of each group: group columns, then value columns."""
+    """The bag of values of each group: group columns, then value columns.
+
+    It may take in a delta (`begin`) while others go on with the same; who needs the values waits (`settle`).
+    """
 
     table: StateTable
     width: int
     """Number of group columns."""
     call: AggregateCall
     """One of those fed: they agree about NULLs."""
+    storing: Future[Rows] | None = None
+    """A delta on its way into the table."""
 
     def apply(self, rows: Rows, groups: Groups) -> Rows:
         """Takes in a delta. Returns it consolidated, without the NULLs that the calls skip."""
+        return self._take_in(without_nulls(self.call, rows), groups)
+
+    def begin(self, rows: Rows, groups: Groups) -> Rows:
+        """Begins to take in a delta, beside the caller. Returns it without the NULLs that the calls skip."""
         rows = without_nulls(self.call, rows)
+        self.storing = beside(partial(self._take_in, rows, groups), len(rows.weights))
+        return rows
+
+    def wait(self) -> None:
+        """Until nothing is on its way any longer, in whatever way it ended."""
+        if self.storing is not None:
+            _ = self.storing.exception()
+
+    def settle(self) -> None:
+        """`wait`; raises what went wrong."""
+        storing, self.storing = self.storing, None
+        if storing is not None:
+            _ = storing.result()
+
+    def _take_in(self, rows: Rows, groups: Groups) -> Rows:
         keys = None
         if rows.ids is groups.ids:  # So every group has a value.
             keys = NumberedKeys(groups.keys, groups.count, groups.ids)
@@ -96,6 +137,7 @@ class GroupValues:
 
     def of(self, keys: Sequence[pa.Array], count: int) -> Rows:
         """All values of the groups with these keys, numbered 0 … count−1."""
+        self.settle()
         ids, positions = self.table.matches(0, keys, True, count)
         columns = range(self.width, len(self.table.spec.schema))
         return Rows(self.table.take(positions, columns), self.table.weights(positions), ids)

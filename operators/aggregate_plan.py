@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..storage.schema import Schema
 from ..storage.types import Type
@@ -62,13 +62,17 @@ class _Planner:
         table = self.table(call)
         nulls = (function.skips_null, function.value_argument) if table == "values" else ()
         name = (table, slots, *nulls)
-        if name not in self.feeds:
+        any_rows = table == "values" and function.improve is not None and function.renew is not None
+        if name in self.feeds:
+            made = self.made[self.feeds[name]]
+            self.made[self.feeds[name]] = replace(made, as_they_come=made.as_they_come and any_rows)
+        else:
             self.feeds[name] = len(self.made)
             if self.context is not None and table == "distinct":
                 kept = open_distinct(self.context, f"distinct{number}", self.keys, types)
             elif self.context is not None and table == "values":
                 kept = open_values(self.context, f"values{number}", self.keys, types, call)
-            self.made.append(Feed(slots, kept))
+            self.made.append(Feed(slots, kept, any_rows))
         return self.feeds[name]
 
     def table(self, call: AggregateCall) -> str:

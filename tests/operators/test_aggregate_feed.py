@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millpond.operators.aggregate import Aggregate, AggregateCall
+from millpond.operators.aggregate_plan import plan_calls
 from millpond.operators.expr import ColumnRef, IsNull
 from millpond.operators.functions.aggregates import AGGREGATES
 from millpond.operators.scan import Scan
@@ -46,3 +47,15 @@ def test_extremes_of_the_same_values_share_them() -> None:
 def test_distinct_values_are_kept_once() -> None:
     assert tables(call("count", 1, distinct=True), call("sum", 1, distinct=True)) == ["distinct0", "groups"]
     assert tables(call("count", 1, distinct=True), call("count", 1)) == ["distinct0", "groups"]
+
+
+def test_only_calls_that_can_take_any_rows_are_given_them() -> None:
+    def as_they_come(*calls: AggregateCall) -> list[bool]:
+        scan = Scan("r", Schema.of(k=INT8, v=INT8, w=INT8))
+        node = Aggregate(scan, (ColumnRef(0, INT8),), calls, ("k",))
+        planned = plan_calls(node.groups, node.calls, node.group_schema, scan.schema, False, Tables())
+        return [feed.as_they_come for feed in planned.feeds]
+
+    assert as_they_come(call("min", 1), call("max", 1), call("count", 1)) == [True, False]
+    assert as_they_come(call("min", 1), call("array_agg", 1)) == [True, False]
+    assert as_they_come(call("count", 1, distinct=True)) == [False]
