@@ -84,12 +84,16 @@ def feed_all(
 
 
 def settle_all(feeds: Sequence[Feed]) -> None:
-    """Returns when all tables have taken in what they were given. Raises what went wrong there."""
-    values = [feed.kept for feed in feeds if isinstance(feed.kept, GroupValues)]
-    for kept in values:
-        kept.wait()
-    for kept in values:
-        kept.settle()
+    """Returns when all tables have taken in what they were given. Raises what went wrong there first."""
+    failed: Exception | None = None
+    for feed in feeds:
+        if isinstance(feed.kept, GroupValues):
+            try:
+                feed.kept.settle()
+            except Exception as error:
+                failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 @dataclass(slots=True)
@@ -117,13 +121,8 @@ class GroupValues:
         self.storing = beside(partial(self._take_in, rows, groups), len(rows.weights))
         return rows
 
-    def wait(self) -> None:
-        """Until nothing is on its way any longer, in whatever way it ended."""
-        if self.storing is not None:
-            _ = self.storing.exception()
-
     def settle(self) -> None:
-        """`wait`; raises what went wrong."""
+        """Returns when nothing is on its way any longer. Raises what went wrong."""
         storing, self.storing = self.storing, None
         if storing is not None:
             _ = storing.result()

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
+import pytest
+
 from millpond.operators.aggregate import Aggregate, AggregateCall
+from millpond.operators.aggregate_feed import Feed, GroupValues, Slots, settle_all
 from millpond.operators.aggregate_plan import plan_calls
 from millpond.operators.expr import ColumnRef, IsNull
 from millpond.operators.functions.aggregates import AGGREGATES
@@ -59,3 +64,18 @@ def test_only_calls_that_can_take_any_rows_are_given_them() -> None:
     assert as_they_come(call("min", 1), call("max", 1), call("count", 1)) == [True, False]
     assert as_they_come(call("min", 1), call("array_agg", 1)) == [True, False]
     assert as_they_come(call("count", 1, distinct=True)) == [False]
+
+
+def test_all_are_waited_for_when_one_has_failed() -> None:
+    spec = TableSpec(Schema.of(k=INT8, v=INT8), None, ((0,),))
+    values = [GroupValues(StateTable(name, spec), 1, call("min", 1)) for name in ("a", "b")]
+    for kept in values:
+        kept.storing = Future()
+    first, second = values
+    assert first.storing is not None and second.storing is not None
+    first.storing.set_exception(ValueError("first"))
+    second.storing.set_exception(ValueError("second"))
+    feeds = [Feed(Slots((1,), None), kept, True) for kept in values]
+    with pytest.raises(ValueError, match="first"):
+        settle_all(feeds)
+    settle_all(feeds)
