@@ -66,13 +66,26 @@ def made_anew(cluster: ClusterProcesses, whose: str, harm: Callable[[Path], None
             number += 1
             connection.execute("INSERT INTO t VALUES (%s, 1, 'last')", (number,))
             wanted = connection.execute("SELECT count(*), max(id) FROM t").fetchall()
+        up_to_date(hurt)
         with reader(hurt) as connection:
-            connection.execute("FLUSH")
             assert connection.execute("SELECT count(*), max(id) FROM t").fetchall() == wanted
             view = connection.execute("SELECT k, n FROM n ORDER BY k").fetchall()
             query = "SELECT k, count(*) FROM t GROUP BY k ORDER BY k"
             assert view == connection.execute(query).fetchall()
         assert (hurt.data / "state" / "CURRENT").is_file()
+
+
+def up_to_date(node: Node) -> None:
+    """Waits until a node has all that is committed. On a slow machine its role may change meanwhile."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            with reader(node) as connection:
+                connection.execute("FLUSH")
+                return
+        except (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction):
+            assert time.monotonic() < deadline, node.errors()
+            time.sleep(0.1)
 
 
 def write(cluster: ClusterProcesses, number: int) -> None:
