@@ -38,6 +38,14 @@ def present(array: pa.Array, weights: Int64, ids: Int64) -> Rows:
     return array.drop_null(), weights[valid], ids[valid]
 
 
+def present_numbers(
+    array: pa.Array, weights: Int64, ids: Int64, dtype: npt.DTypeLike
+) -> tuple[npt.NDArray[Any], Int64, Int64]:
+    """`present`, the values as numbers of that kind."""
+    array, weights, ids = present(array, weights, ids)
+    return values(array).astype(dtype, copy=False), weights, ids
+
+
 def opened(column: GrowingColumn, start: int, count: int) -> npt.NDArray[Any]:
     """The values of a column with room for `count` rows from `start` on."""
     assert isinstance(column, GrowingFixed)

@@ -20,7 +20,17 @@ from ...storage.columns import GrowingColumn
 from ...storage.errors import NumericOutOfRange
 from ...storage.types import Type, fixed_numeric
 from . import exact_sums
-from .accumulators import COUNT_ARROW, COUNT_DTYPE, WIDE, add_counts, add_wide, nonempty, opened, present
+from .accumulators import (
+    COUNT_ARROW,
+    COUNT_DTYPE,
+    WIDE,
+    add_counts,
+    add_wide,
+    nonempty,
+    opened,
+    present,
+    present_numbers,
+)
 from .aggregates import AggregateFunction, Int64, State, Types, register
 from .exact_numerics import (
     Sums,
@@ -93,11 +103,10 @@ def _partial_wide(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: 
 def _advance_wide(
     args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, old: Sequence[pa.Array], types: Types
 ) -> State:
-    array, weights, ids = present(args[0], weights, ids)
+    data, weights, ids = present_numbers(args[0], weights, ids, np.int64)
     had = fixed_values(old[0], COUNT_DTYPE) if old else _NOTHING
     had_words = exact_sums.words(old[1]) if old else _NOTHING
     counts, words = np.empty(groups, np.int64), np.empty(2 * groups, np.int64)
-    data = values(array).astype(np.int64, copy=False)
     kernels_sums.add_by_group(data, weights, ids, had, had_words, counts, words)
     total = pa.Array.from_buffers(_DECIMAL, groups, [None, pa.py_buffer(words)])
     return [from_fixed(COUNT_ARROW, counts), total]
@@ -112,8 +121,7 @@ def _write_wide(
     columns: Sequence[GrowingColumn],
     types: Types,
 ) -> int:
-    array, weights, ids = present(args[0], weights, ids)
-    data = values(array).astype(np.int64, copy=False)
+    data, weights, ids = present_numbers(args[0], weights, ids, np.int64)
     counts = opened(columns[0], start, len(positions))
     words = opened(columns[1], start, len(positions)).view(np.int64)
     return int(kernels_sums.write_sums(data, weights, ids, positions, start, counts, words))

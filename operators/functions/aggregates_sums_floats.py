@@ -17,14 +17,13 @@ from ...storage.arrowview import fixed_values, from_fixed
 from ...storage.columns import GrowingColumn, GrowingFixed, GrowingText
 from ...storage.errors import NumericOutOfRange
 from . import exact_floats, exact_sums
-from .accumulators import COUNT_ARROW, COUNT_DTYPE, add_counts, nonempty, opened, present
+from .accumulators import COUNT_ARROW, COUNT_DTYPE, add_counts, nonempty, opened, present_numbers
 from .aggregates import AggregateFunction, Int64, State, Types, register
 from .vector import fail, masked, values
 
 
 def _partial_floats(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, types: Types) -> State:
-    array, weights, ids = present(args[0], weights, ids)
-    data = values(array).astype(np.float64, copy=False)
+    data, weights, ids = present_numbers(args[0], weights, ids, np.float64)
     sums = exact_floats.sum_floats(data, weights, ids, groups)
     return [pa.array(exact_sums.counts(weights, ids, groups)), sums]
 
@@ -32,8 +31,7 @@ def _partial_floats(args: Sequence[pa.Array], weights: Int64, ids: Int64, groups
 def _advance_floats(
     args: Sequence[pa.Array], weights: Int64, ids: Int64, groups: int, old: Sequence[pa.Array], types: Types
 ) -> State:
-    array, weights, ids = present(args[0], weights, ids)
-    data = values(array).astype(np.float64, copy=False)
+    data, weights, ids = present_numbers(args[0], weights, ids, np.float64)
     counts = exact_sums.counts(weights, ids, groups)
     if old:
         counts[: len(old[0])] += fixed_values(old[0], COUNT_DTYPE)
@@ -50,8 +48,7 @@ def _write_floats(
     columns: Sequence[GrowingColumn],
     types: Types,
 ) -> int | None:
-    array, weights, ids = present(args[0], weights, ids)
-    data = values(array).astype(np.float64, copy=False)
+    data, weights, ids = present_numbers(args[0], weights, ids, np.float64)
     counts = opened(columns[0], start, len(positions))
     return exact_floats.write_floats(columns[1], counts, data, weights, ids, positions, start)
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from millpond.runtime import fill, pace, recovery
+from millpond.runtime import pace, recovery
 from millpond.runtime.engine import Engine
 from millpond.runtime.epoch import Epoch
 from millpond.runtime.job import Job
@@ -18,7 +18,7 @@ from millpond.storage.commit import Storage
 from millpond.storage.errors import ObjectInUse, SqlError
 
 from .local import Local
-from .test_fill import QUERIES, begun, finished, progress, slow, small, under_way
+from .test_fill import QUERIES, begun, finished, progress, read_bids, slow, small, under_way
 
 __all__ = ["slow", "small"]
 
@@ -113,13 +113,7 @@ def test_a_job_cancelled_right_before_an_orderly_end(slow: Local) -> None:
 
 
 def test_rows_that_fail_are_told_once_when_a_job_begins_anew(small: Local) -> None:
-    fill.CHUNK_ROWS_FIRST = fill.CHUNK_ROWS_MAX = 100
-    small.sql(
-        "CREATE SOURCE bid WITH (connector = 'nexmark', nexmark.table.type = 'Bid', "
-        "nexmark.event.num = '20000', nexmark.min.event.gap.in.ns = '1000')"
-    )
-    while small.sql("SELECT count(*) FROM bid") < [(10000,)]:
-        time.sleep(0.01)
+    read_bids(small)
     small.sql("SET background_ddl = true")
     small.sql("CREATE MATERIALIZED VIEW v AS SELECT 1 / (auction % 10) AS q FROM bid")
     while progress(small) < 2000:
