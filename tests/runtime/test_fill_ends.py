@@ -17,10 +17,8 @@ from millpond.server import database
 from millpond.storage.commit import Storage
 from millpond.storage.errors import ObjectInUse, SqlError
 
+from .filling import QUERIES, begun, finished, progress, read_bids, under_way
 from .local import Local
-from .test_fill import QUERIES, begun, finished, progress, read_bids, slow, small, under_way
-
-__all__ = ["slow", "small"]
 
 HALF = "SELECT id, n FROM t WHERE id % {} = 1"
 GROUPED = "SELECT n, count(*) AS c FROM ({}) AS half GROUP BY n"
