@@ -24,7 +24,7 @@ from millpond.storage.table import StateTable, TableSnapshot
 from millpond.storage.tablespec import Positions, TableChange, TableSpec
 from millpond.storage.types import INT8
 
-from .test_table import SPECS, Model, apply, check, check_commit, content, delete, truncate, upsert
+from .table_model import SPECS, Model, apply, check, check_commit, content, delete, truncate, upsert
 
 
 class Checkpoints:

@@ -23,9 +23,9 @@ from millpond.storage.schema import Schema
 from millpond.storage.table import StateTable, TableSnapshot, TableSpec
 from millpond.storage.types import INT8, TEXT
 
+from .table_model import SPECS as OTHER_SPECS
+from .table_model import VALUES, Model, apply, check, check_commit, columns_of, delete, truncate, upsert
 from .test_cold import run
-from .test_table import SPECS as OTHER_SPECS
-from .test_table import VALUES, Model, apply, check, check_commit, columns_of, delete, truncate, upsert
 
 SPECS = {
     "keyed": TableSpec(Schema.of(k=INT8, t=TEXT, v=INT8), (0,), ((1,),)),

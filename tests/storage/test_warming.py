@@ -25,7 +25,7 @@ from millpond.storage.table import StateTable
 from millpond.storage.tablespec import TableChange, TableSpec
 from millpond.storage.types import INT8
 
-from .test_table import SPECS, Model, apply, check, check_commit, delete, truncate, upsert
+from .table_model import SPECS, Model, apply, check, check_commit, delete, truncate, upsert
 
 
 class Stored:
