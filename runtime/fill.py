@@ -39,7 +39,7 @@ from .source import Connectors
 from .state import State
 
 CHUNK_ROWS_FIRST = 1_000
-CHUNK_ROWS_MIN = 100
+CHUNK_ROWS_MIN = 200
 """With fewer, what a chunk costs beside its rows would be most of it."""
 CHUNK_ROWS_MAX = 1_000_000
 COMPUTED_WHOLE = (Window, Recurse)

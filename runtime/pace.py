@@ -32,7 +32,7 @@ PAUSE_S = 0.006
 PAUSE_BUSY_S = 0.1
 """The same while a checkpoint works."""
 
-SAVED_S = 20.0
+SAVED_S = 5.0
 """For so long at most, and as long as there was none before."""
 
 QUIET_S = 0.5

@@ -22,7 +22,8 @@ from .keycode import encode_keys
 from .keys import Keys, group_ids
 from .tablespec import Int64Array, Positions
 from .types import Type
-from .versions import GrowingRows, VersionedRows
+from .version_rows import VersionedRows
+from .versions import GrowingRows
 
 
 class Absent:

@@ -19,7 +19,8 @@ from .keys import Keys, group_ids
 from .looks import looks
 from .tablespec import Int64Array, Positions, TableSpec
 from .types import Type
-from .versions import ALIVE, GrowingRows, consecutive
+from .version_rows import ALIVE, consecutive
+from .versions import GrowingRows
 
 SPARSE = 256
 """Entries of an index for each one given, beyond which these are sorted: an array of all would cost more."""

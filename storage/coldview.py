@@ -18,7 +18,8 @@ from .index import Entries
 from .keycode import encode_keys
 from .keys import group_ids
 from .tablespec import Int64Array, Positions
-from .versions import FrozenRows, GrowingRows, VersionedRows
+from .version_rows import FrozenRows, VersionedRows
+from .versions import GrowingRows
 
 
 class ColdView:

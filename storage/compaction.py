@@ -22,7 +22,8 @@ from .index import Entries
 from .keycode import encode_keys
 from .reserve import grown
 from .tablespec import Int64Array, Positions
-from .versions import ALIVE, GrowingRows, Moved, compact_view
+from .version_rows import ALIVE
+from .versions import GrowingRows, Moved, compact_view
 
 BESIDE_ROWS = 1 << 15
 """Tables of fewer live rows are compacted at once, in a few milliseconds."""

@@ -12,7 +12,8 @@ from .index import Entries
 from .keycode import encode_keys
 from .row_message import WrittenRows
 from .tablespec import Int64Array, Positions
-from .versions import ALIVE, NOW, GrowingRows
+from .version_rows import ALIVE, NOW
+from .versions import GrowingRows
 
 _NOWHERE = np.empty(0, np.int64)
 _ANY = -1

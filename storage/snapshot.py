@@ -10,7 +10,7 @@ import pyarrow as pa
 from .absent import Absent
 from .coldview import ColdView, parts_of, scan_incomplete
 from .tablespec import Int64Array, Positions, TableSpec
-from .versions import FrozenRows
+from .version_rows import FrozenRows
 
 
 class TableSnapshot:

@@ -23,7 +23,8 @@ from .net_change import OpenEpoch, written
 from .snapshot import TableSnapshot
 from .table_state import TableState
 from .tablespec import Int64Array, Positions, TableChange, TableSpec
-from .versions import NOW, GrowingRows
+from .version_rows import NOW
+from .versions import GrowingRows
 
 __all__ = ["Change", "NumberedKeys", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
 
