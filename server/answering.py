@@ -6,7 +6,7 @@ the steps of `wire.py` say so.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from time import perf_counter
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ..storage.errors import QueryCanceled
+from ..storage.one_row import OneRow
 from . import messages
 from .backend import Backend, CopyDirection, Result
 from .copy_codec import CopyEncoder
@@ -76,13 +77,18 @@ class Answering:
             self.out.append(messages.parameter_status(name, value))
         result.notices, result.parameters = [], {}
 
-    def _few(self, portal: Portal, result: Result, columns: list[pa.Array]) -> None:
+    def _few(self, portal: Portal, result: Result, columns: Sequence[pa.Array]) -> None:
         """All rows of a small result, with nothing to wait for."""
         portal.close()
         result.few = None
-        rows = len(columns[0])
-        if rows:
-            self.out.append(self._encoder(portal, result).encode(columns, rows))
+        encoder = self._encoder(portal, result)
+        if isinstance(columns, OneRow):
+            rows = 1
+            self.out.append(encoder.encode_row(columns))
+        else:
+            rows = len(columns[0])
+            if rows:
+                self.out.append(encoder.encode(columns, rows))
         self._complete(result.tag, rows)
 
     def _rows(self, portal: Portal, result: Result, rows_max: int) -> Steps:

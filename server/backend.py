@@ -78,15 +78,21 @@ class Result:
 
     tag: str
     columns: tuple[ResultColumn, ...] | None = None
-    batches: Iterator[list[pa.Array] | Future[None]] = field(default_factory=lambda: iter(()))
+    batches: Iterator[Sequence[pa.Array] | Future[None]] = field(default_factory=lambda: iter(()))
     notices: list[SqlError] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     """ParameterStatus values that changed (SET of a reported setting, ROLLBACK of one)."""
     copy: CopyDirection | None = None
     copy_options: CopyOptions = DEFAULT_COPY
     copy_in: CopyIn | None = None
-    few: list[pa.Array] | None = None
-    """What `batches` has, when that is one batch of few rows: sent at once, `batches` is then not pulled."""
+    few: Sequence[pa.Array] | None = None
+    """What `batches` has, when that is one batch of few rows: sent at once, `batches` is then not pulled.
+    There are columns then."""
+
+
+def rows_in(batch: Sequence[pa.Array]) -> int:
+    """Rows of a batch of a result; one without columns is one row."""
+    return len(batch[0]) if batch else 1
 
 
 class CopyIn(Protocol):

@@ -53,7 +53,7 @@ class Cursor:
 
 @dataclass(slots=True)
 class KeptCursor(Cursor):
-    """All rows, as Arrow columns; `count` of them."""
+    """All rows, as Arrow columns; `count` of them. A result without columns has a stand-in for them."""
 
     rows: Columns
     count: int
@@ -61,7 +61,9 @@ class KeptCursor(Cursor):
 
     def fetch(self, direction: str, count: int | None) -> Batches:
         rows = self._fetch(direction, count)
-        return iter([rows] if rows and len(rows[0]) else [])
+        if not self.columns:
+            return iter([[]] * len(rows[0]))
+        return iter([rows] if len(rows[0]) else [])
 
     def _fetch(self, direction: str, count: int | None) -> Columns:
         if direction == "forward" and (count is None or count >= 0):
@@ -101,7 +103,7 @@ class KeptCursor(Cursor):
         reached_start = count is None or self.at - count < 1
         self.at = 0 if reached_start else first
         rows = self._slice(first, last)
-        order = pa.array(range(len(rows[0]) - 1, -1, -1), pa.int64()) if rows else None
+        order = pa.array(range(len(rows[0]) - 1, -1, -1), pa.int64())
         return [column.take(order) for column in rows]
 
     def _move_to(self, target: int) -> Columns:

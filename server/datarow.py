@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from ..storage.binaryform import encode_binary
 from ..storage.kernels_wire import add_value_sizes, fill_values, frame_rows
+from ..storage.one_row import OneRow
 from ..storage.textform import TextSettings, format_text
 from ..storage.types import Type
 from .messages import BINARY
-from .onevalue import one_value
+from .onevalue import one_value, plain_value
 
 PIECE_BYTES = 256 << 10
 """Aimed at when a large batch is cut into pieces."""
@@ -81,15 +82,22 @@ def piece_rows(columns: Sequence[pa.Array]) -> int:
     return max(1, min(PIECE_ROWS_MAX, PIECE_BYTES // row_bytes))
 
 
+def _one_row(values: Sequence[bytes]) -> bytes:
+    """DataRow of values with their lengths."""
+    body = b"".join(values)
+    return _pack_head(b"D", len(body) + 6, len(values)) + body
+
+
 class RowEncoder:
     """Encodes the rows of one result. `formats` has one code a column."""
 
-    __slots__ = ("_formats", "_one", "_settings", "_types")
+    __slots__ = ("_formats", "_one", "_plain", "_settings", "_types")
 
     def __init__(self, types: Sequence[Type], formats: Sequence[int], settings: TextSettings) -> None:
         self._types = types
         self._formats = formats
         self._settings = settings
+        self._plain = [plain_value(type_) for type_ in types]
         self._one = [one_value(type_, code, settings) for type_, code in zip(types, formats, strict=True)]
 
     def encode(self, columns: Sequence[pa.Array], size: int) -> bytes:
@@ -111,13 +119,29 @@ class RowEncoder:
                 parts.append(_NULL)
                 continue
             one = self._one[position]
-            raw = None if one is None else one(column)
+            raw = None if one is None else one(self._plain[position](column))
             if raw is None:
-                value = self._value_bytes(position, column)[0].as_py()
-                raw = value if isinstance(value, bytes) else value.encode()
+                raw = self._one_by_array(position, column)
             parts.append(_pack_length(len(raw)) + raw)
-        body = b"".join(parts)
-        return _pack_head(b"D", len(body) + 6, len(columns)) + body
+        return _one_row(parts)
+
+    def encode_row(self, row: OneRow) -> bytes:
+        """A single row as it lies in its table."""
+        parts: list[bytes] = []
+        for position, one in enumerate(self._one):
+            value = row.plain(position)
+            if value is None:
+                parts.append(_NULL)
+                continue
+            raw = None if one is None else one(value)
+            if raw is None:
+                raw = self._one_by_array(position, row[position])
+            parts.append(_pack_length(len(raw)) + raw)
+        return _one_row(parts)
+
+    def _one_by_array(self, position: int, column: pa.Array) -> bytes:
+        value = self._value_bytes(position, column)[0].as_py()
+        return value if isinstance(value, bytes) else value.encode()
 
     def _value_bytes(self, position: int, column: pa.Array) -> pa.Array:
         type_ = self._types[position]

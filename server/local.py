@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ class Answer:
 
     tag: str
     columns: tuple[ResultColumn, ...]
-    pieces: list[list[pa.Array]]
+    pieces: list[Sequence[pa.Array]]
 
     def texts(self) -> list[tuple[str | None, ...]]:
         """The rows, each value as its text."""
@@ -38,7 +39,7 @@ class LocalSession:
     def execute(self, text: str) -> Answer:
         """Runs one statement and fetches its whole result. Raises SqlError."""
         result = _finished(self._backend.execute(self._backend.prepare(text), (), alone=True))
-        pieces: list[list[pa.Array]] = []
+        pieces: list[Sequence[pa.Array]] = []
         for piece in result.batches:
             if isinstance(piece, Future):
                 piece.result()

@@ -13,12 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..storage.arrowview import WIDE, fixed_values
 from ..storage.textform import TextSettings
 from ..storage.types import STRINGS, Type
 from .messages import TEXT
 
-OneValue = Callable[[pa.Array], bytes | None]
-"""An array of one value that is not NULL to bytes, or None."""
+OneValue = Callable[[Any], bytes | None]
+"""A value as it lies in memory (`ColumnView.plain`), which is not NULL, to bytes, or None."""
 
 _EPOCH = datetime(1970, 1, 1)
 _POSTGRES_EPOCH_US = 946_684_800_000_000
@@ -38,7 +39,7 @@ def one_value(type_: Type, code: int, settings: TextSettings) -> OneValue | None
     """The shortcut for a type in a format, if there is one."""
     name = type_.name
     if code == TEXT and name == "numeric":
-        return _fixed_numeric_text if type_.scale is not None else _string
+        return _bytes if type_.scale is None else _fixed_numeric_text(type_.scale)
     if code == TEXT and name == "float8":
         return _float_text if settings.extra_float_digits > 0 else None
     if code == TEXT and name in ("timestamp", "timestamptz", "date"):
@@ -49,70 +50,93 @@ def one_value(type_: Type, code: int, settings: TextSettings) -> OneValue | None
     return _ONE.get((name, code))
 
 
-def _fixed_numeric_text(array: pa.Array) -> bytes:
-    return format(array.to_pylist()[0], "f").encode()
+def plain_value(type_: Type) -> Callable[[pa.Array], Any]:
+    """What reads the value, which is not NULL, of an array of one."""
+    if type_.name in STRINGS | {"json", "jsonb"} or (type_.name == "numeric" and type_.scale is None):
+        return _bytes_of
+    if type_.name in _TEMPORAL_TEXT:
+        return _number_of
+    return _wide_of if type_.name == "numeric" else _value_of
 
 
-def _string(array: pa.Array) -> bytes:
+def _bytes_of(array: pa.Array) -> bytes:
     return array.to_pylist()[0].encode()
 
 
-def _bool_text(array: pa.Array) -> bytes:
-    return b"t" if array.to_pylist()[0] else b"f"
+def _number_of(array: pa.Array) -> int:
+    return array[0].value
 
 
-def _bool_binary(array: pa.Array) -> bytes:
-    return b"\1" if array.to_pylist()[0] else b"\0"
+def _wide_of(array: pa.Array) -> bytes:
+    return fixed_values(array, WIDE)[0].tobytes()
 
 
-def _integer_text(array: pa.Array) -> bytes:
-    return b"%d" % array.to_pylist()[0]
+def _value_of(array: pa.Array) -> Any:
+    return array.to_pylist()[0]
 
 
-def _float_text(array: pa.Array) -> bytes | None:
+def _fixed_numeric_text(scale: int) -> OneValue:
+    def encode(value: bytes) -> bytes:
+        number = int.from_bytes(value, "little", signed=True)
+        if not scale:
+            return b"%d" % number
+        digits = b"%0*d" % (scale + 1, abs(number))
+        return (b"-" if number < 0 else b"") + digits[:-scale] + b"." + digits[-scale:]
+
+    return encode
+
+
+def _bytes(value: bytes) -> bytes:
+    return value
+
+
+def _bool_text(value: int) -> bytes:
+    return b"t" if value else b"f"
+
+
+def _bool_binary(value: int) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _integer_text(value: int) -> bytes:
+    return b"%d" % value
+
+
+def _float_text(value: float) -> bytes | None:
     """Python and PostgreSQL both write the shortest digits, but choose exponents at different sizes."""
-    value: float = array.to_pylist()[0]
     if value == 0 or 1e-4 <= abs(value) < 1e15:
         return repr(value).removesuffix(".0").encode()
     return None
 
 
-def _timestamp_text(array: pa.Array) -> bytes | None:
-    value: int = array[0].value
+def _timestamp_text(value: int) -> bytes | None:
     if not _YEAR_1_US <= value < _YEAR_9999_US:
         return None
     text = (_EPOCH + timedelta(microseconds=value)).isoformat(" ")
     return (text.rstrip("0") if len(text) > 19 else text).encode()
 
 
-def _timestamptz_text(array: pa.Array) -> bytes | None:
-    text = _timestamp_text(array)
+def _timestamptz_text(value: int) -> bytes | None:
+    text = _timestamp_text(value)
     return None if text is None else text + b"+00"
 
 
-def _date_text(array: pa.Array) -> bytes | None:
-    value: int = array[0].value
+def _date_text(value: int) -> bytes | None:
     if not _YEAR_1_US <= value * 86_400_000_000 < _YEAR_9999_US:
         return None
     return (_EPOCH + timedelta(days=value)).isoformat()[:10].encode()
 
 
-def _timestamp_binary(array: pa.Array) -> bytes | None:
-    value: int = array[0].value
+def _timestamp_binary(value: int) -> bytes | None:
     if not _YEAR_1_US <= value < _YEAR_9999_US:
         return None
     return _pack_int8(value - _POSTGRES_EPOCH_US)
 
 
-def _date_binary(array: pa.Array) -> bytes | None:
-    value: int = array[0].value
+def _date_binary(value: int) -> bytes | None:
     if not _YEAR_1_US <= value * 86_400_000_000 < _YEAR_9999_US:
         return None
     return _pack_int4(value - _POSTGRES_EPOCH_DAYS)
-
-
-def _packed(pack: Callable[[Any], bytes]) -> OneValue:
-    return lambda array: pack(array.to_pylist()[0])
 
 
 _TEMPORAL_TEXT: dict[str, OneValue] = {
@@ -128,17 +152,15 @@ _ONE: dict[tuple[str, int], OneValue] = {
     ("int4", 0): _integer_text,
     ("int8", 0): _integer_text,
     ("oid", 0): _integer_text,
-    ("int2", 1): _packed(_pack_int2),
-    ("int4", 1): _packed(_pack_int4),
-    ("int8", 1): _packed(_pack_int8),
-    ("oid", 1): _packed(_pack_oid),
-    ("float4", 1): _packed(_pack_float4),
-    ("float8", 1): _packed(_pack_float8),
+    ("int2", 1): _pack_int2,
+    ("int4", 1): _pack_int4,
+    ("int8", 1): _pack_int8,
+    ("oid", 1): _pack_oid,
+    ("float4", 1): _pack_float4,
+    ("float8", 1): _pack_float8,
     ("timestamp", 1): _timestamp_binary,
     ("timestamptz", 1): _timestamp_binary,
     ("date", 1): _date_binary,
-    **{(name, code): _string for name in STRINGS - {"char"} for code in (0, 1)},
-    ("json", 0): _string,
-    ("json", 1): _string,
-    ("jsonb", 0): _string,
+    **{(name, code): _bytes for name in (STRINGS - {"char"}) | {"json"} for code in (0, 1)},
+    ("jsonb", 0): _bytes,
 }

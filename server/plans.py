@@ -37,12 +37,14 @@ class PointRead:
     """A plan that is columns of the rows with one primary key, found without running operators.
 
     `keys` are the key's expressions (parameters, literals, and whole numbers widened by a cast), `columns`
-    what comes out.
+    what comes out, `parameters` the places of the keys among the parameters if all are parameters whose
+    values are those of the key.
     """
 
     relation: str
     keys: tuple[Expr, ...]
     columns: tuple[int, ...]
+    parameters: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +164,11 @@ def point_read(node: Node) -> PointRead | None:
         return None
     cut = node.columns if node.columns is not None else tuple(range(len(node.schema_)))
     chosen = cut if columns is None else tuple(cut[i] for i in columns)
-    return PointRead(node.relation, node.keys[0], chosen)
+    return PointRead(node.relation, node.keys[0], chosen, _parameters(node.keys[0]))
+
+
+def _parameters(keys: Sequence[Expr]) -> tuple[int, ...] | None:
+    found = [_uncast(key) for key in keys]
+    if not all(isinstance(key, Parameter) for key in found):
+        return None
+    return tuple(key.number - 1 for key in found if isinstance(key, Parameter))

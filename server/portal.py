@@ -19,7 +19,7 @@ from ..storage.binaryform import decode_binary
 from ..storage.errors import InvalidBinaryRepresentation, ProtocolViolation
 from ..storage.textform import TextSettings, parse_text
 from ..storage.types import STRINGS, Type
-from .backend import Prepared, Result
+from .backend import Prepared, Result, rows_in
 from .datarow import RowEncoder, piece_rows
 from .messages import BINARY, NO_DATA, TEXT, decode_text, row_description
 
@@ -74,14 +74,14 @@ class Portal:
         self.formats = formats
         self.result: Result | None = None
         self.ended = False
-        self._batch: list[pa.Array] = []
+        self._batch: Sequence[pa.Array] = []
         self._offset = self._size = self._rows = 0
 
     def start(self, result: Result) -> None:
         self.result = result
         self._batches = result.batches
 
-    def pull(self, rows_max: int) -> tuple[list[pa.Array], int] | Future[None] | None:
+    def pull(self, rows_max: int) -> tuple[Sequence[pa.Array], int] | Future[None] | None:
         """The next at most `rows_max` rows and their number, a future to wait for, or None at the end.
 
         Raises SqlError from the result.
@@ -93,7 +93,7 @@ class Portal:
                 return None
             if isinstance(batch, Future):
                 return batch
-            self._batch, self._offset, self._size = batch, 0, len(batch[0]) if batch else 0
+            self._batch, self._offset, self._size = batch, 0, rows_in(batch)
             self._rows = piece_rows(batch)
         rows = min(self._rows, rows_max, self._size - self._offset)
         if rows == self._size:

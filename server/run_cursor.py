@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..sql import statements as st
 from ..storage.errors import DuplicateCursor, FeatureNotSupported, InvalidCursorName, NoActiveTransaction
-from .backend import Result, ResultColumn
+from .backend import Result, ResultColumn, rows_in
 from .client import Client, PreparedStatement, describes, executes
 from .cursor import Cursor, KeptCursor, StreamedCursor
 from .futures import in_thread, then
@@ -42,15 +42,17 @@ def run_declare(
 def _cursor(client: Client, statement: st.DeclareCursor, result: Result) -> Cursor:
     assert result.columns is not None
     about = statement.name, result.columns, statement.hold, statement.text, client.transaction_time_us
-    if isinstance(result.batches, Streamed) and not statement.scroll:
+    if isinstance(result.batches, Streamed) and result.columns and not statement.scroll:
         return StreamedCursor(*about, result.batches)
     batches = result.batches.here() if isinstance(result.batches, Streamed) else result.batches
-    pieces: list[list[pa.Array]] = [piece for piece in batches if isinstance(piece, list)]
+    pieces = [piece for piece in batches if not isinstance(piece, Future)]
     rows = [
         pa.concat_arrays([piece[i] for piece in pieces]) if pieces else pa.array([], column.type.arrow)
         for i, column in enumerate(result.columns)
     ]
-    count = sum(len(piece[0]) if piece else 1 for piece in pieces)
+    count = sum(map(rows_in, pieces))
+    if not rows:
+        rows = [pa.nulls(count)]
     return KeptCursor(*about, rows, count, statement.scroll is not False)
 
 
@@ -90,7 +92,7 @@ def run_move(
                 if isinstance(piece, Future):
                     piece.result()
                 else:
-                    moved += len(piece[0])
+                    moved += rows_in(piece)
         except BaseException:
             cursor.fail()
             raise

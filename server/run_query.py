@@ -94,13 +94,29 @@ def point_result(client: Client, plan: QueryPlan, point: PointRead, values: Sequ
     published = client.published()
     if point.relation in published.stalled:
         raise stalled(published, published.catalog, point.relation)
-    keys = [_key_value(key, values, client) for key in point.keys]
     table = published.tables[point.relation]
+    plain = _plain_key(point, values)
+    known = None if plain is None else table.key_of(plain)
+    if known is not None and point.columns:
+        row = table.row(known, point.columns)
+        if row is not None:
+            return Result("SELECT {rows}", plan.columns, iter([row]), few=row)
+    keys = [_key_value(key, values, client) for key in point.keys]
     positions = table.lookup(keys)
     if positions[0] < 0 or any(key.null_count for key in keys):
         positions = positions[:0]
+    if not point.columns:
+        return Result("SELECT {rows}", plan.columns, batches(([], len(positions))))
     columns = table.take(positions, point.columns)
     return Result("SELECT {rows}", plan.columns, iter([columns]), few=columns)
+
+
+def _plain_key(point: PointRead, values: Sequence[pa.Array]) -> Sequence[object] | None:
+    """The key's values without arrays, if all are known so."""
+    if not isinstance(values, BoundValues):
+        return None
+    numbers = point.parameters
+    return None if numbers is None else [values.simple[number] for number in numbers]
 
 
 def _key_value(key: Expr, values: Sequence[pa.Array], client: Client) -> pa.Array:

@@ -28,7 +28,8 @@ _DTYPES: dict[pa.DataType, np.dtype[Any]] = {
     pa.binary(16): np.dtype("V16"),
 }
 
-_WIDE = np.dtype("V16")
+WIDE = np.dtype("V16")
+"""Of decimals: 16 bytes, little-endian."""
 _NO_BYTES = np.empty(0, np.uint8)
 _ONE_OFFSET = np.zeros(1, np.int32)
 
@@ -37,7 +38,7 @@ def fixed_dtype(arrow: pa.DataType) -> np.dtype[Any] | None:
     """The numpy type of a fixed-width column, None for bool and for variable width."""
     found = _DTYPES.get(arrow)
     if found is None and pa.types.is_decimal128(arrow):
-        return _WIDE
+        return WIDE
     return found
 
 

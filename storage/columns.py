@@ -33,6 +33,11 @@ class ColumnView(Protocol):
         """The rows at `positions`; NULL where `missing` (their positions are −1)."""
         ...
 
+    def plain(self, position: int) -> Any:
+        """A value as it lies in memory, None for NULL: whole numbers (bool, dates and times too), floats,
+        bytes (strings in UTF-8, decimals as 16 bytes, little-endian)."""
+        ...
+
     def bytes_of(self, rows: int) -> int:
         """Bytes in use for the first `rows` rows."""
         ...
@@ -80,6 +85,11 @@ class FixedView:
         if missing is not None:
             valid = ~missing if valid is None else np.where(missing, 0, valid)
         return self._build(self.values[positions], valid)
+
+    def plain(self, position: int) -> Any:
+        if self.valid is not None and not self.valid[position]:
+            return None
+        return self.values.item(position)
 
     def _build(self, values: npt.NDArray[Any], valid: npt.NDArray[Any] | None) -> pa.Array:
         if self.bits:
@@ -166,6 +176,11 @@ class TextView:
             return self.array(0, rows).take(pa.array(positions, mask=missing))
         first = int(positions.min())
         return self.array(first, rows).take(pa.array(positions - first))
+
+    def plain(self, position: int) -> Any:
+        if self.valid is not None and not self.valid[position]:
+            return None
+        return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes()
 
     def bytes_of(self, rows: int) -> int:
         return rows * (4 if self.valid is None else 5) + int(self.offsets[rows])
@@ -261,6 +276,10 @@ class GenericColumn:
 
     def take(self, positions: Positions, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
         return self._whole().take(pa.array(positions, mask=missing))
+
+    def plain(self, position: int) -> Any:
+        value = self._whole()[position].as_py()
+        return value.encode() if isinstance(value, str) else value
 
     def freeze(self) -> GenericColumn:
         return GenericColumn(self.arrow, self.chunks)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from . import kernels, kernels_rows
+from . import kernels, kernels_point, kernels_rows
 from .errors import ProgramLimitExceeded
 from .keys import Keys
 from .reserve import CAPACITY_MIN, capacity_for, empty, grown, look_ahead, zeros
@@ -75,6 +75,13 @@ class IndexView:
             keys.data, keys.offsets, out,
         )  # fmt: skip
         return out
+
+    def row(self, key: bytes, died: Died, limit: int, as_of: int) -> int:
+        """`latest` of the entry of one key."""
+        return int(kernels_point.find_row(
+            np.frombuffer(key, np.uint8), self.slots, self.after, self.swept, self.key_data, self.key_offsets,
+            self.width, self.count, self.head, self.link, died, limit, as_of,
+        ))  # fmt: skip
 
     def latest(self, entries: Entries, died: Died, limit: int, as_of: int) -> Positions:
         """The newest row version below `limit` of each entry if visible at `as_of`, else −1."""

@@ -53,6 +53,17 @@ def encode_few(columns: Sequence[pa.Array], types: Sequence[Type]) -> tuple[list
     return [b"".join(row) for row in zip(*parts, strict=True)], width if fixed else 0
 
 
+def encode_plain(values: Sequence[object], types: Sequence[Type]) -> bytes | None:
+    """The key bytes of a row of values, none NULL; None without values, or if one is not known here."""
+    parts: list[bytes] = []
+    for value, type_ in zip(values, types, strict=True):
+        known = _PLAIN.get(type_.name)
+        if known is None or type(value) is not known[0]:
+            return None
+        parts.append(known[1](value))
+    return b"".join(parts) or None
+
+
 def _plain(column: pa.Array) -> list[Any]:
     """The values as they lie in memory, anything where they are NULL."""
     dtype = fixed_dtype(column.type)
@@ -76,6 +87,14 @@ def _dates(column: pa.Array) -> list[bytes]:
     return [_HALF.pack(1, value + _SIGN32) for value in _plain(column)]
 
 
+def _int(value: int) -> bytes:
+    return _WORD.pack(1, value + _SIGN64)
+
+
+def _text(value: str) -> bytes:
+    return _bytes(value.encode())
+
+
 def _floats(column: pa.Array) -> list[bytes]:
     return [_float(value or 0.0) for value in column.to_pylist()]
 
@@ -90,7 +109,7 @@ def _float(value: float) -> bytes:
 
 
 def _texts(column: pa.Array) -> list[bytes]:
-    return [_bytes((value or "").encode()) for value in column.to_pylist()]
+    return [_text(value or "") for value in column.to_pylist()]
 
 
 def _blank_padded(column: pa.Array) -> list[bytes]:
@@ -122,3 +141,10 @@ _ENCODERS: dict[str, tuple[int, _Encode]] = {
     **dict.fromkeys(("time", "timestamp", "timestamptz"), (9, _instants)),
 }
 """By type: bytes of every value's code including the marker (0 if they differ), and the values' codes."""
+
+_PLAIN: dict[str, tuple[type, Callable[[Any], bytes]]] = {
+    **dict.fromkeys(("text", "varchar", "name"), (str, _text)),
+    **dict.fromkeys(("int2", "int4", "int8"), (int, _int)),
+    "float8": (float, _float),
+}
+"""By type: the class of its simple values, and their code."""

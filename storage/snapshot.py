@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from .absent import Absent
 from .coldview import ColdView, parts_of, scan_incomplete
+from .keycode_few import encode_plain
+from .one_row import OneRow
 from .tablespec import Int64Array, Positions, TableSpec
 from .version_rows import FrozenRows
 
@@ -58,6 +60,17 @@ class TableSnapshot:
         if self._cold is not None:
             return self._cold.lookup(keys, length)
         return self._rows.lookup(keys, length)
+
+    def key_of(self, values: Sequence[object]) -> bytes | None:
+        """The bytes of a primary key, for `row`; None if only `lookup` will do: for values that are not
+        simple, and where rows may be in the store only."""
+        return encode_plain(values, self._rows.key_types) if self._cold is None else None
+
+    def row(self, key: bytes, columns: Sequence[int]) -> OneRow | None:
+        """The row with a key that `key_of` gave, its `columns`; None if there is none."""
+        rows = self._rows
+        position = rows.row(key)
+        return None if position < 0 else OneRow([rows.columns[i] for i in columns], position)
 
     def matches(
         self, index: int, keys: Sequence[pa.Array], null_equal: bool = False, length: int | None = None

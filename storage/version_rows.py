@@ -67,6 +67,10 @@ class VersionedRows(Generic[ColumnT, IndexT]):
         encoded = encode_keys(keys, self.key_types, 1 if length is None else length)
         return self.lookup_encoded(encoded)
 
+    def row(self, key: bytes) -> int:
+        """`lookup` of one key, given as its bytes."""
+        return self.primary.row(key, self.died, self.limit, self.as_of)
+
     def lookup_encoded(self, keys: Keys) -> Positions:
         return self.primary.latest(self.primary.find(keys), self.died, self.limit, self.as_of)
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from millpond.server.datarow import PIECE_BYTES, RowEncoder, frame_values, piece_rows, variable_values
 from millpond.storage.binaryform import encode_binary
+from millpond.storage.columns import ColumnView, growing_column
+from millpond.storage.one_row import OneRow
 from millpond.storage.textform import TextSettings, format_text
 from millpond.storage.types import (
     BOOL,
@@ -88,6 +90,13 @@ def sample(count: int) -> list[pa.Array]:
     ]
 
 
+def stored(array: pa.Array) -> ColumnView:
+    """A column of a table that holds these values."""
+    column = growing_column(array.type)
+    column.append(array, 0)
+    return column.freeze()
+
+
 @pytest.mark.parametrize("code", [0, 1])
 def test_one_row_and_many_rows_give_the_same_bytes(code: int) -> None:
     columns = sample(30)
@@ -96,6 +105,8 @@ def test_one_row_and_many_rows_give_the_same_bytes(code: int) -> None:
     assert whole == b"".join(
         encoder.encode_one([column.slice(row, 1) for column in columns]) for row in range(30)
     )
+    rows = (OneRow([stored(column) for column in columns], row) for row in range(30))
+    assert whole == b"".join(map(encoder.encode_row, rows))
     forms = [
         [None if v is None else v if isinstance(v, bytes) else v.encode() for v in form.to_pylist()]
         for form in (
@@ -141,7 +152,14 @@ def test_shortcuts_agree_with_the_general_forms(code: int) -> None:
         TIMESTAMP: [0, -1, 946684800000000, 946684800000100],
         DATE: [0, -1, 10957, 20000, -719162, -719163, 2932896, 2147483647, -2147483648],
         NUMERIC: ["1.10", "NaN", "-0.00001", "1" + "0" * 50],
-        fixed_numeric(10): [Decimal("1e-10"), Decimal(0), Decimal("-12.5")],
+        fixed_numeric(10): [
+            Decimal("1e-10"),
+            Decimal(0),
+            Decimal("-12.5"),
+            Decimal("-9999999999999999999999999999.9999999999"),
+        ],
+        fixed_numeric(0): [Decimal(0), Decimal(-7), Decimal("9" * 38), Decimal("-" + "9" * 38)],
+        fixed_numeric(1): [Decimal("0.1"), Decimal("-0.1"), Decimal("-10.0")],
         JSONB: ['{"a": 1}'],
         JSON: ["[1 ]"],
         BPCHAR: ["ab  "],
@@ -153,6 +171,8 @@ def test_shortcuts_agree_with_the_general_forms(code: int) -> None:
         column = pa.array(values, type_.arrow)
         encoder = RowEncoder([type_], [code], SETTINGS)
         ones = b"".join(encoder.encode_one([column.slice(row, 1)]) for row in range(len(values)))
+        rows = (OneRow([stored(column)], row) for row in range(len(values)))
+        assert b"".join(map(encoder.encode_row, rows)) == ones, type_
         forms = encode_binary(type_, column) if code else format_text(type_, column, SETTINGS)
         assert ones == plain_rows([[v if isinstance(v, bytes) else v.encode() for v in forms.to_pylist()]]), (
             type_

@@ -158,9 +158,28 @@ def check(source: StateTable | TableSnapshot, model: Model, rng: random.Random) 
     assert [position >= 0 for position in found] == [e is not None for e in expected]
     for row, weight, want in zip(taken, source.weights(found).tolist(), expected, strict=True):
         assert (row, weight) == (want or (tuple(None for _ in row), 0)) or (want is None and weight == 0)
+    if isinstance(source, TableSnapshot):
+        check_rows(source, model, images)
     for number, places in enumerate(spec.indexes):
         for null_equal in (False, True):
             check_index(source, model, number, places, columns, images, null_equal)
+
+
+def check_rows(source: TableSnapshot, model: Model, images: list[Row]) -> None:
+    """Single rows by plain keys are those of the model."""
+    spec = model.spec
+    everything = range(len(spec.schema))
+    for image in images:
+        known = source.key_of([image[i] for i in spec.key_columns])
+        if known is None:
+            continue
+        row, want = source.row(known, everything), model.rows.get(model.key(image))
+        assert (row is None) == (want is None)
+        if row is not None and want is not None:
+            assert rows_of(spec, list(row), 1) == [want[0]]
+            assert len(row) == len(everything) and [row.plain(i) is None for i in everything] == [
+                value is None for value in want[0]
+            ]
 
 
 def check_index(

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from millpond.storage import versions
+from millpond.storage import version_rows
 from millpond.storage.schema import Schema
 from millpond.storage.table import StateTable, TableSpec
 from millpond.storage.types import INT8, TEXT
@@ -16,8 +16,8 @@ SPEC = TableSpec(Schema.of(id=INT8, note=TEXT), key=(0,))
 
 @pytest.mark.parametrize("ended", [[], [3], list(range(0, 100, 3)), list(range(40, 75))])
 def test_parts_add_up_to_the_scan(ended: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "PART_ROWS_MIN", 10)
-    monkeypatch.setattr(versions, "PART_BYTES", 1)
+    monkeypatch.setattr(version_rows, "PART_ROWS_MIN", 10)
+    monkeypatch.setattr(version_rows, "PART_BYTES", 1)
     table = StateTable("t", SPEC)
     table.begin(1)
     notes = [None if i % 7 == 0 else f"the note of {i}" for i in range(100)]
