@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from . import kernels, kernels_point, kernels_rows
+from . import kernels, kernels_point, kernels_rows, kernels_slots
 from .errors import ProgramLimitExceeded
 from .keys import Keys
 from .reserve import CAPACITY_MIN, capacity_for, empty, grown, look_ahead, zeros
@@ -124,15 +124,15 @@ class IndexView:
             new.key_offsets = empty(keys + 1, np.int64)
             new.key_offsets[0] = 0
         renumbered = np.empty(self.count, np.int32)
-        new.count = kernels.compact_keys(
+        new.count = kernels_slots.compact_keys(
             self.head, self.link, moved, self.key_data, self.key_offsets, self.width, self.count, single,
             new.head, new.link, new.key_data, new.key_offsets, renumbered,
         )  # fmt: skip
         homes = len(self.slots) >> 1
         new.slots = new.after = _slots(max(int(new.count / LOAD_SWEPT) + 1, CAPACITY_MIN))
-        kernels.renumber_slots(self.slots, self.swept, homes, homes, new.slots, renumbered)
+        kernels_slots.renumber_slots(self.slots, self.swept, homes, homes, new.slots, renumbered)
         if self.swept:
-            kernels.renumber_slots(self.after, 0, self.swept, homes, new.slots, renumbered)
+            kernels_slots.renumber_slots(self.after, 0, self.swept, homes, new.slots, renumbered)
         return new
 
     def bytes_of(self, rows: int) -> int:
@@ -289,7 +289,7 @@ class HashIndex(IndexView):
 
     def _sweep(self, least: int) -> None:
         """Moves at least so many slots on."""
-        self.swept = kernels.sweep_slots(self.slots, self.after, self.swept, least)
+        self.swept = kernels_slots.sweep_slots(self.slots, self.after, self.swept, least)
         look_ahead(self.after, int(self.swept / (len(self.slots) >> 1) * len(self.after)))
         if self.swept >= len(self.slots) >> 1:
             self.slots, self.swept = self.after, 0

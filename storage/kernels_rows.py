@@ -155,7 +155,7 @@ def relink_rows(head, link, moved, count, single, new_head, new_link):
 
     A key without rows gets head −1.
 
-    `moved` and `single` as in `kernels.compact_keys`.
+    `moved` and `single` as in `kernels_slots.compact_keys`.
     """
     for entry in range(count):
         position = head[entry]

@@ -250,14 +250,14 @@ def test_a_small_batch_moves_few_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_module, "SWEEP_MIN", 64)
     index = index_module.HashIndex(9)
     calls: list[int] = []
-    sweep = index_module.kernels.sweep_slots
+    sweep = index_module.kernels_slots.sweep_slots
 
     def counted(slots: Any, after: Any, start: int, least: int) -> int:
         stop = sweep(slots, after, start, least)
         calls.append(stop - start)
         return stop
 
-    monkeypatch.setattr(index_module.kernels, "sweep_slots", counted)
+    monkeypatch.setattr(index_module.kernels_slots, "sweep_slots", counted)
     for start in range(0, 60_000, 100):
         index.enter(encode_keys([pa.array(np.arange(start, start + 100))], [INT8], 100))
     assert len(index.slots) >> 1 > 60_000 and max(calls) < 1600 + 300

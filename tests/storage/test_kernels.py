@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from millpond.storage import kernels, kernels_keys, kernels_rows
+from millpond.storage import kernels, kernels_keys, kernels_rows, kernels_slots
 from millpond.storage.keyvalues import decimal_bytes
 
 M64 = (1 << 64) - 1
@@ -146,7 +146,7 @@ def test_intern_and_find_while_slots_are_swept(width: int, least: int) -> None:
     check()
     index.after = np.zeros(2 * 977, np.uint64)
     while index.swept < 600:
-        index.swept = kernels.sweep_slots(index.slots, index.after, index.swept, least)
+        index.swept = kernels_slots.sweep_slots(index.slots, index.after, index.swept, least)
         assert index.swept == 1200 or not index.slots[index.swept]
         check()
     # A reader of each moment still finds what there was.
@@ -166,9 +166,9 @@ def test_slots_behind_the_last_home_are_used() -> None:
     assert index.intern(last).tolist() == [plain.intern(key) for key in last]
     assert np.flatnonzero(index.slots).tolist() == list(range(599, 599 + len(last)))
     index.after = np.zeros(2 * 700, np.uint64)
-    index.swept = kernels.sweep_slots(index.slots, index.after, 0, 1)
+    index.swept = kernels_slots.sweep_slots(index.slots, index.after, 0, 1)
     while index.swept < 600:
-        index.swept = kernels.sweep_slots(index.slots, index.after, index.swept, 1)
+        index.swept = kernels_slots.sweep_slots(index.slots, index.after, index.swept, 1)
     assert index.find(last) == list(range(len(last)))
 
 
@@ -281,15 +281,15 @@ def test_compact_keys(width: int, swept: int) -> None:
     moved[alive] = np.arange(len(alive))
     new = Index(width, 64)
     renumbered = np.empty(index.count, np.int32)
-    new.count = kernels.compact_keys(
+    new.count = kernels_slots.compact_keys(
         index.head, index.link, moved, index.data, index.offsets, width, index.count, False,
         new.head, new.link, new.data, new.offsets, renumbered,
     )  # fmt: skip
     if swept:
         index.after = np.zeros(2 * 900, np.uint64)
-        index.swept = kernels.sweep_slots(index.slots, index.after, 0, 200)
-        kernels.renumber_slots(index.after, 0, index.swept, 600, new.slots, renumbered)
-    kernels.renumber_slots(index.slots, index.swept, 600, 600, new.slots, renumbered)
+        index.swept = kernels_slots.sweep_slots(index.slots, index.after, 0, 200)
+        kernels_slots.renumber_slots(index.after, 0, index.swept, 600, new.slots, renumbered)
+    kernels_slots.renumber_slots(index.slots, index.swept, 600, 600, new.slots, renumbered)
     before = index.find(pool)
     for entry, old in zip(new.find(pool), before, strict=True):
         rows = [int(moved[r]) for r in range(299, -1, -1) if entry_of[r] == old and moved[r] >= 0]
