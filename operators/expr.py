@@ -261,12 +261,3 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
 def columns_of(expr: Expr) -> set[int]:
     """Positions of the input columns that `expr` reads."""
     return {e.index for e in walk_expr(expr) if isinstance(e, ColumnRef)}
-
-
-def shift_columns(expr: Expr, mapping: Callable[[int], int]) -> Expr:
-    """`expr` with every column position replaced by `mapping(position)`."""
-
-    def change(e: Expr) -> Expr:
-        return ColumnRef(mapping(e.index), e.type) if isinstance(e, ColumnRef) else e
-
-    return rewrite_expr(expr, change)

@@ -137,7 +137,7 @@ class KeyDegrees:
         counts = self.right_counts if flipped else self.left_counts
         assert counts is not None
         delta = delta.filter(~own.never_matching(delta))
-        keys, old, new = add_counts(counts, own.key_values(delta), own.key_types, delta.weights)
+        keys, old, new = add_counts(counts, own.key_values(delta), delta.weights)
         change = self.emission.wanted(new) - self.emission.wanted(old)
         moved = np.flatnonzero(change)
         if len(moved):
@@ -305,7 +305,7 @@ def read_counts(table: StateTable, keys: Sequence[pa.Array], length: int) -> tup
 
 
 def add_counts(
-    table: StateTable, keys: Sequence[pa.Array], types: Sequence[object], weights: Int64Array
+    table: StateTable, keys: Sequence[pa.Array], weights: Int64Array
 ) -> tuple[list[pa.Array], Int64Array, Int64Array]:
     """Adds `weights` to the counters of their keys; returns (distinct keys, counts before, after)."""
     ids, first = group_rows(keys, table.spec.key_types, len(weights))

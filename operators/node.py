@@ -22,9 +22,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
 from ..storage.schema import Schema
 from ..storage.table import StateTable, TableSpec
 from .fields import field_names
@@ -204,6 +201,3 @@ def walk(node: Node) -> Iterator[Node]:
     for child in node.inputs:
         yield from walk(child)
     yield node
-
-
-BoolMask = npt.NDArray[np.bool_]

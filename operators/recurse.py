@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..storage.room import refuse_beyond_room
 from ..storage.schema import Schema
+from .batch import poll
 from .distinct import Distinct
 from .node import EpochContext, Node
 from .scan import Scan
@@ -17,7 +19,7 @@ from .set_operation import SetOperation
 from .zset import ZSet, concat
 
 Evaluate = Callable[[Node, Callable[[Scan], ZSet], EpochContext], ZSet]
-"""`dataflow.run`."""
+"""`flow.run`."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,16 @@ class Recurse(Node):
         return self.seed.schema.as_nullable()
 
     def iterate(self, evaluate: Evaluate, inputs: Callable[[Scan], ZSet], context: EpochContext) -> ZSet:
-        """All rows; `inputs` gives the content of the other relations."""
+        """All rows; `inputs` gives the content of the other relations.
+
+        Raises OutOfMemory when there is no room for them: a step may add rows without end.
+        """
         added = self._new(evaluate(self.seed, inputs, context), ZSet.empty(self.schema), context)
-        parts = [added]
+        parts, held = [added], 0
         while len(added):
-            if context.cancelled is not None:
-                context.cancelled()
+            poll(context)
+            held += sum(column.nbytes for column in added.columns) + added.weights.nbytes
+            refuse_beyond_room(held)
             last = added
 
             def content(scan: Scan, last: ZSet = last) -> ZSet:

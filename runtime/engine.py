@@ -20,13 +20,13 @@ from ..storage.errors import AdminShutdown, InternalError, SqlError
 from ..storage.fence import Fenced
 from ..storage.standby import Lag
 from .endpoints import Endpoints
-from .epoch import Epoch
+from .epoch import Epoch, HalfWritten
 from .job import Job, JobFailure
 from .jobs import Jobs
 from .measures import EpochMeasures
 from .outboxes import OUTBOX_ROWS_MAX, Outboxes
 from .published import Published
-from .row_writes import Answer, HalfWritten
+from .row_writes import Answer
 from .running import run_works
 from .source import ReadAhead, SourceReader
 from .stall import stall_views
@@ -185,7 +185,11 @@ class Engine:
         renewed = self._warmer.step(busy)
         if self._crowded:
             self._crowded = False
-            renewed = {*renewed, *self.state.storage.mind_memory()}
+            try:
+                renewed = {*renewed, *self.state.storage.mind_memory()}
+            except Exception:
+                # Nobody asked for it, and the next epoch needs this thread.
+                log.exception("tables could not give way")
         if renewed:
             last = self.published
             self.published = self.state.publish(last.epoch, last.time_us, last, renewed)

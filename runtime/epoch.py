@@ -26,7 +26,7 @@ from ..planner.define_alter import reshaped_rows
 from ..sql.catalog import Catalog
 from ..sql.catalog_rows import to_rows
 from ..sql.entries import MaterializedView, Sink, Source, Table
-from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded
+from ..storage.errors import InvalidSchemaName, ProgramLimitExceeded, SqlError
 from ..storage.index import Entries
 from ..storage.table import StateTable
 from ..storage.textform import TextSettings, format_text
@@ -43,6 +43,14 @@ from .writes import RowChanges
 
 FORGET = b""
 """As an offset: the source is gone."""
+
+
+class HalfWritten(Exception):
+    """A work failed when it had changed something already: the epoch has to be undone. `cause` says why."""
+
+    def __init__(self, cause: SqlError) -> None:
+        super().__init__(cause.message)
+        self.cause = cause
 
 
 class Epoch:
@@ -76,6 +84,8 @@ class Epoch:
         self._relations_before: tuple[dict[str, StateTable], dict[str, str]] | None = None
         """`state.tables` and `state.stalled` before the first definition."""
         self._dropped_abandoned = False
+        self._moved: dict[int, int] = {}
+        """Counters of sequences that are stored with this epoch."""
         self._handed_over = False
         """Whether the storage has ended the epoch itself: it rolls back a commit that fails."""
 
@@ -321,6 +331,7 @@ class Epoch:
         state = self.state
         if not self._handed_over:
             state.storage.rollback()
+        state.sequences.give_back(self._moved)
         state.catalog = self._catalog_before
         state.offsets = self.offsets_before
         if self._relations_before is not None:
@@ -358,7 +369,7 @@ class Epoch:
             self.touched.add(ERRORS)
 
     def _write_sequences(self) -> None:
-        moved = self.state.sequences.take_moved()
+        moved = self._moved = self.state.sequences.take_moved()
         if moved:
             columns = [pa.array(list(moved.keys()), pa.int64()), pa.array(list(moved.values()), pa.int64())]
             self.state.tables[SEQUENCES].upsert(columns)

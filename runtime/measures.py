@@ -35,6 +35,6 @@ class EpochMeasures:
         self.changed_us.update(dict.fromkeys(epoch.touched, epoch.context.now_us))
         for definition in epoch.definitions:
             for entry in definition.dropped:
-                name = outbox_name(entry) if isinstance(entry, Sink) else entry.id
-                self.delivered.pop(name, None)
-                self.changed_us.pop(name, None)
+                for name in (entry.id, outbox_name(entry)) if isinstance(entry, Sink) else (entry.id,):
+                    self.delivered.pop(name, None)
+                    self.changed_us.pop(name, None)

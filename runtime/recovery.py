@@ -38,7 +38,7 @@ from .state import (
     SEQUENCES,
     SEQUENCES_SPEC,
     State,
-    highest_row_id,
+    first_free_row_id,
     table_spec,
 )
 from .views import add_view
@@ -76,14 +76,7 @@ def recover(
         state.plans = before.plans
     state.offsets = dict(storage.sources)
     state.sequences = _sequences(state.tables[SEQUENCES])
-    for source in state.catalog.of(Source):
-        if isinstance(source, Source) and source.stored:
-            state.tables[source.id] = storage.table(source.id, table_spec(source))
-    for table in state.catalog.of(Table):
-        assert isinstance(table, Table)
-        state.tables[table.id] = stored = storage.table(table.id, table_spec(table))
-        if table.has_row_id and not read_only:
-            state.row_ids[table.id] = highest_row_id(stored)
+    _open_tables(state, read_only)
     state.left_jobs = stored_jobs(state)
     for job in state.left_jobs:
         if state.catalog.by_oid(job.number) is not None:
@@ -100,6 +93,18 @@ def recover(
             resume(job, state)
     state.abandoned.extend(_left_over(state))
     return state
+
+
+def _open_tables(state: State, read_only: bool) -> None:
+    """Tables, and sources with rows of their own."""
+    for source in state.catalog.of(Source):
+        if isinstance(source, Source) and source.stored:
+            state.tables[source.id] = state.storage.table(source.id, table_spec(source))
+    for table in state.catalog.of(Table):
+        assert isinstance(table, Table)
+        state.tables[table.id] = stored = state.storage.table(table.id, table_spec(table))
+        if table.has_row_id and not read_only:
+            state.row_ids[table.id] = first_free_row_id(stored)
 
 
 def recover_sink(state: State, sink: Sink, time_us: int) -> None:

@@ -24,7 +24,7 @@ from ..storage.arrowview import one_value
 from ..storage.errors import SqlError, StatementTooComplex
 from ..storage.table import StateTable
 from .constraints import check_rows
-from .epoch import Epoch
+from .epoch import Epoch, HalfWritten
 from .relations import ReadContext
 from .works import Work, WriteOutcome, current_table
 from .writes import (
@@ -203,14 +203,6 @@ def _apply(writing: Callable[[], None]) -> None:
         writing()
     except SqlError as error:
         raise HalfWritten(error) from error
-
-
-class HalfWritten(Exception):
-    """A table could not take rows that had passed all checks; `cause` says why."""
-
-    def __init__(self, cause: SqlError) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
 
 
 _SIMPLE = frozenset({int, float, str, type(None)})

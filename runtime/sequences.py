@@ -8,7 +8,7 @@ holding a row with a number handed out.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..sql.entries import Sequence
 from ..storage.errors import SqlError
@@ -55,3 +55,8 @@ class Sequences:
             moved = {oid: self._next[oid] for oid in self._moved}
             self._moved.clear()
             return moved
+
+    def give_back(self, oids: Iterable[int]) -> None:
+        """What `take_moved` gave was not stored after all."""
+        with self._lock:
+            self._moved.update(oids)

@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from ..operators.zset import ZSet
 from ..sql.entries import Sink
-from ..storage.errors import FeatureNotSupported, SqlError
+from ..storage.errors import FeatureNotSupported
 from ..storage.schema import Column, Schema
 from ..storage.snapshot import TableSnapshot
 from ..storage.table import StateTable, TableSpec
@@ -113,7 +113,7 @@ def trim_outbox(outbox: StateTable, sent: int) -> bool:
     """Deletes what is out; whether there was anything."""
     if not len(outbox):
         return False
-    numbers = outbox.scan()[0][0].to_numpy()
+    numbers = outbox.scan([0])[0][0].to_numpy()
     gone = numbers[numbers <= sent]
     if len(gone):
         outbox.delete(outbox.lookup([pa.array(gone)]))
@@ -222,5 +222,5 @@ class SinkRunner:
         if writer is not None:
             try:
                 writer.close()
-            except SqlError as error:
+            except Exception as error:  # whatever it is: this thread must go on
                 self.failure = failure_text(error)

@@ -115,11 +115,14 @@ class StandbyEngine:
         mark = self._follower.reader.end_mark(settled=True) if isinstance(work, BarrierWork) else None
         if mark is None:
             work.future.set_exception(self.refusal("this statement"))
-        elif mark.epoch <= self.published.epoch:
-            work.future.set_result(None)
-        else:
-            with self._lock:
+            return work.future
+        with self._lock:
+            # What is published is looked at under the lock, or the last epoch could come in between.
+            there = mark.epoch <= self.published.epoch
+            if not there:
                 self._waiting.append((mark.epoch, work.future))
+        if there:
+            work.future.set_result(None)
         return work.future
 
     def refusal(self, what: str) -> ReadOnlyTransaction:
@@ -154,7 +157,7 @@ class StandbyEngine:
                     return
             except (LogDamaged, LogTruncated, OSError) as error:
                 damaged += 1
-                if damaged > DAMAGED_RETRIES:
+                if damaged > DAMAGED_RETRIES or self._took_over:
                     self.failed(f"cannot follow the log: {error}")
                     return
             except IoError as error:
@@ -213,6 +216,10 @@ class StandbyEngine:
             self.failed(str(error))
             return True
         except SqlError as error:
+            if self._took_over:
+                # The log is this process's and the follower is used up: another must be free to take over.
+                self.failed(f"taking over failed: {error.message}")
+                return True
             log.warning("taking over failed: %s", error.message)
             return False
         finally:

@@ -14,7 +14,7 @@ from ..operators.scan import Scan
 from ..operators.zset import ZSet
 from ..planner.key_lookup import KeyLookup
 from ..sql.catalog import Catalog
-from ..sql.entries import MaterializedView, Relation, Source, Table
+from ..sql.entries import MaterializedView, Source, Table
 from ..storage.arrow_compute import pc
 from ..storage.commit import Storage
 from ..storage.schema import Schema
@@ -162,12 +162,7 @@ def table_spec(table: Table | Source) -> TableSpec:
     return TableSpec(table.schema, table.key, tuple(unique.columns for unique in table.uniques))
 
 
-def stored_relations(catalog: Catalog) -> Iterable[Relation]:
-    """Tables and materialized views, in the order they were created."""
-    return (e for e in catalog.of(Table, MaterializedView) if isinstance(e, Relation))
-
-
-def highest_row_id(table: StateTable) -> int:
+def first_free_row_id(table: StateTable) -> int:
     """The first row id that no row of `table` has; its row id is the last column."""
     column = len(table.spec.schema) - 1
     highest = (pc.max(part).as_py() for part in table.last_keys(column))

@@ -22,9 +22,9 @@ from ..planner.optimize import optimize
 from ..sql import statements as st
 from ..sql.coerce import DEFAULT_SETTINGS
 from ..sql.entries import MaterializedView, Table
-from ..storage.errors import SerializationFailure, UndefinedTable, UniqueViolation
+from ..storage.errors import SerializationFailure, SqlError, UndefinedTable, UniqueViolation
 from ..storage.textform import TextSettings
-from .epoch import Epoch
+from .epoch import Epoch, HalfWritten
 from .job import Job
 from .jobs import needs_job
 from .overlay import TableOverlay, same_rows
@@ -231,8 +231,14 @@ class CommitWork(Work):
             for overlay in self.overlays
             if overlay.table.oid not in gone and overlay.table.oid not in made
         ]
-        for change in changes:
-            epoch.write(change)
+        for number, change in enumerate(changes):
+            try:
+                epoch.write(change)
+            except SqlError as error:
+                if number or self.definitions:
+                    # Of a transaction all is there or nothing.
+                    raise HalfWritten(error) from error
+                raise
         self._define(epoch, made - gone)
 
     def _define(self, epoch: Epoch, made: set[int]) -> None:

@@ -27,7 +27,7 @@ from ..sql.catalog import DATABASE, Catalog
 from ..sql.parse import parse
 from ..sql.split import split
 from ..sql.system import SystemContext
-from ..storage.errors import InFailedTransaction, QueryCanceled, SqlError, SyntaxFault
+from ..storage.errors import FeatureNotSupported, InFailedTransaction, QueryCanceled, SqlError, SyntaxFault
 from ..storage.textform import TextSettings
 from ..storage.types import Type
 from .backend import Prepared, Result, ResultColumn, TransactionStatus
@@ -68,7 +68,6 @@ class Client:
     pid: int
     address: str
     settings: SessionSettings
-    startup_path: str = ""
     statements: MutableMapping[str, Prepared] = field(default_factory=dict)
     cursors: dict[str, Cursor] = field(default_factory=dict)
     drawn: dict[int, int] = field(default_factory=dict)
@@ -358,8 +357,6 @@ class Client:
 
 
 def unsupported(statement: st.Statement) -> SqlError:
-    from ..storage.errors import FeatureNotSupported
-
     what = statement.what if isinstance(statement, st.Unsupported) else statement_words(statement)
     return FeatureNotSupported(f"{what} is not supported")
 

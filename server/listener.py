@@ -228,10 +228,7 @@ class Connection(asyncio.Protocol):
         self._lost = True
         self._timer.cancel()
         self._listener.left(self)
-        try:
-            self._wire.close()
-        except Exception:
-            _log.exception("closing a session failed")
+        self._close_wire()
 
     # What the listener calls.
 
@@ -255,7 +252,7 @@ class Connection(asyncio.Protocol):
             ending = AdminShutdown("terminating connection due to administrator command")
             self._wire.speaker.end(error or ending)
             self._write()
-            self._wire.close()
+            self._close_wire()
             self._transport.close()
             _ = self._loop.call_later(END_SECONDS_MAX, self.abort)
 
@@ -270,6 +267,13 @@ class Connection(asyncio.Protocol):
         except Exception:
             _log.exception("a connection failed")
             self.abort()
+
+    def _close_wire(self) -> None:
+        """A failure is this client's alone: the socket is to be closed all the same."""
+        try:
+            self._wire.close()
+        except Exception:
+            _log.exception("closing a session failed")
 
     # The work.
 

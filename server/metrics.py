@@ -18,7 +18,6 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from .. import __version__
-from ..storage.watch import watch
 from .database import Database
 from .listener import Listener
 from .metrics_families import gauge
@@ -84,7 +83,7 @@ class Metrics(Collector):
         if self._seen is None:
             return
         database, listener, minder = self._seen
-        watched = watch(database.engine.state.storage)
+        watched = database.engine.state.storage.watch()
         yield gauge("start_timestamp_seconds", "When recovery had ended.", database.started_us / 1e6)
         yield from epoch_families(database, watched)
         yield from client_families(database, listener)

@@ -3,12 +3,12 @@
 A table is *incomplete* while it has one. About each key it then knows either everything (its rows hold a
 version of the key, alive or dead) or nothing; of the latter keys the store has the last word. Of a secondary
 index's key it knows all rows once they were asked for (`whole`). So whoever reads or writes by key first
-fetches what is missing (`missing`, `missing_matches`), and then finds all rows in memory.
+fetches what is missing (`fetch`, `fetch_matches`), and then finds all rows in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from .tablespec import Int64Array, Positions
 from .types import Type
 from .version_rows import VersionedRows
 from .versions import GrowingRows
+
+Admit = Callable[[Rows], None]
+"""Takes rows of the store into memory."""
 
 
 class Absent:
@@ -61,37 +64,45 @@ class Absent:
         """For a snapshot."""
         return Absent(self.cold, self.count)
 
-    def missing(self, rows: GrowingRows, keys: Sequence[pa.Array], length: int) -> Rows | None:
-        """The rows with these keys that are in the store only, None if there are none."""
+    def fetch(self, rows: GrowingRows, keys: Sequence[pa.Array], length: int, admit: Admit) -> None:
+        """Gives `admit` the rows with these keys that are in the store only. Raises IoError."""
         entries = rows.primary.enter(encode_keys(keys, rows.key_types, length))
         asked = self._flags(PRIMARY, rows.primary.count)
         unknown = np.flatnonzero((rows.primary.head[entries] < 0) & ~asked[entries])
         if not len(unknown):
-            return None
+            return
         wanted = self._wanted(PRIMARY, keys, rows.key_types, unknown)
+        if len(wanted):
+            _, found = self.cold.find(wanted)
+            if len(found):
+                admit(found)
+        # Only now: if that failed, the store must be asked again.
         asked[entries] = True
-        if not len(wanted):
-            return None
-        _, found = self.cold.find(wanted)
-        return found if len(found) else None
 
-    def missing_matches(
-        self, rows: GrowingRows, index: int, keys: Sequence[pa.Array], null_equal: bool, length: int
-    ) -> Rows | None:
-        """The rows that a secondary index should find by these keys and that are in the store only."""
+    def fetch_matches(
+        self,
+        rows: GrowingRows,
+        index: int,
+        keys: Sequence[pa.Array],
+        null_equal: bool,
+        length: int,
+        admit: Admit,
+    ) -> None:
+        """The same of the rows that a secondary index should find by these keys."""
         types = rows.index_types[index]
         asked = np.arange(length) if null_equal else without_nulls(keys, length)
         entries = rows.secondary[index].enter(_encode(keys, types, asked))
         whole = self._flags(index, rows.secondary[index].count)
         unknown = asked[~whole[entries]]
         if not len(unknown):
-            return None
+            return
         wanted = self._wanted(index, keys, types, unknown)
+        if len(wanted):
+            _, found = self.cold.matches(index, wanted)
+            found = unknown_rows(rows, found)
+            if found is not None:
+                admit(found)
         whole[entries] = True
-        if not len(wanted):
-            return None
-        _, found = self.cold.matches(index, wanted)
-        return unknown_rows(rows, found)
 
     def _wanted(self, index: int, keys: Sequence[pa.Array], types: Sequence[Type], places: Positions) -> Keys:
         """The keys at `places` for which the store is to be asked, each once."""

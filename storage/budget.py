@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from .room import machine_bytes
+
 TABLES_SHARE = 0.75
 """Of what is left beside everything else. The rest is for what comes between two looks."""
 
@@ -142,17 +144,6 @@ def processor_s(process: int) -> float:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     except (OSError, IndexError, ValueError):
         return time.monotonic()
-
-
-def machine_bytes() -> int:
-    """Memory that this process may use: the machine's, or less if its control group says so."""
-    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            total = min(total, int(Path(name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return total
 
 
 def default_bytes() -> int:

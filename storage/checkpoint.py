@@ -174,7 +174,7 @@ class Checkpointer:
             self.found = self._find(extra.requests)
             if base is not None:
                 assert self.log is not None
-                self.log.write_base(base.position, base.meta, base.frames())
+                self.log.write_base(base.position, base.meta, self._paced(base.frames()))
             self.error = None
         except ConnectionError as error:
             self.error = ConnectionFailure(f"could not read what a checkpoint is to have: {error}")
@@ -184,6 +184,12 @@ class Checkpointer:
             # Whatever it was: the engine must hear of it, and the thread has nobody else to tell.
             self.error = error
         self._measure(started)
+
+    def _paced(self, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """The frames of a base, with a pause after each."""
+        for frame in frames:
+            yield frame
+            self._pause()
 
     def _measure(self, started: float) -> None:
         measures, now = self.measures, self._clock()

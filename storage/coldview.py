@@ -1,7 +1,8 @@
 """`ColdView`: reading a snapshot of an incomplete table.
 
 Rows that the snapshot does not have are fetched from the store as of the snapshot's epoch and kept aside, for
-this snapshot only. Their positions follow those of the snapshot's own rows.
+this snapshot only. Their positions follow those of the snapshot's own rows. When they have become many,
+another snapshot takes the place of this one (`Evictions`).
 """
 
 from __future__ import annotations
@@ -95,13 +96,19 @@ class ColdView:
         return np.where(own, self._rows.weights(np.where(own, positions, -1)), theirs)
 
     def limit(self) -> int:
-        """As `TableSnapshot.limit`; fetches all rows."""
-        with self._lock:
-            if not self._complete:
-                for rows in cold_parts(self._rows, self._cold.batches()):
+        """As `TableSnapshot.limit`; fetches all rows, but lets others fetch theirs in between."""
+        if not self._complete:
+            for rows in cold_parts(self._rows, self._cold.batches()):
+                with self._lock:
                     self._keep(rows)
-                self._complete = True
+            self._complete = True
+        with self._lock:
             return self._rows.limit + self._fetched.limit
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that were fetched."""
+        return self._fetched.nbytes
 
     def positions(self, start: int, stop: int) -> Positions:
         """As `TableSnapshot.positions`."""

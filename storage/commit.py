@@ -13,6 +13,7 @@ announced, of all tables at once (I2); the store is written later, from the chan
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,10 +30,21 @@ from .log import Frame, Log, LogPlace
 from .log_place import log_place
 from .measures import CommitMeasures
 from .precedence import Precedence
-from .recovery import Recovered, StoreOpener, cold_tables, load_table, recover, tables_to_warm
+from .recovery import (
+    Recovered,
+    StoreOpener,
+    cold_tables,
+    load_table,
+    reading_store,
+    recover,
+    tables_to_warm,
+)
 from .table import StateTable, TableSpec
 from .tableset import TableSet
 from .warming import Warming
+from .watch import Watched, snapshots
+
+log = logging.getLogger("millpond.storage")
 
 RENUMBER_EPOCHS = 1 << 30
 """So often tables that have not been compacted for as long count their epochs anew."""
@@ -108,9 +120,12 @@ class Storage:
                 place = log_place(log or data / "log", disk, limits.segment_bytes)
                 changelog = place.open(locked)
                 try:
-                    recovered = recover(changelog, data / "state", open_store, limits.memory)
-                    checkpointer = checkpointer_for(recovered.mirror, changelog.reader, data, limits, clock)
-                    return Storage(lock, changelog, recovered, limits, clock, checkpointer)
+                    with reading_store():
+                        recovered = recover(changelog, data / "state", open_store, limits.memory)
+                        checkpointer = checkpointer_for(
+                            recovered.mirror, changelog.reader, data, limits, clock
+                        )
+                        return Storage(lock, changelog, recovered, limits, clock, checkpointer)
                 except BaseException:
                     changelog.close()
                     raise
@@ -172,7 +187,7 @@ class Storage:
 
         If what is stored has another schema or key, the table begins empty, its name is in `stale`,
         and the stored rows are forgotten at the next commit. Indexes may differ freely. A table
-        created within an epoch goes again with its rollback.
+        created within an epoch goes again with its rollback. Raises StartupError if the store cannot be read.
         """
         tables = self._tables
         if name in tables.opened:
@@ -183,7 +198,8 @@ class Storage:
         if stored is not None and stored.same_shape(spec):
             self._checkpointer.join()
             cold, warming = name in self._cold, self.warming.takes(name)
-            table = load_table(name, spec, stored, self._recovered, self.epoch, cold, warming)
+            with reading_store():
+                table = load_table(name, spec, stored, self._recovered, self.epoch, cold, warming)
             tables.loaded(name, table)
         else:
             if self._open:
@@ -264,7 +280,9 @@ class Storage:
             raise
         changed = self.measures.rows
         for table in self._begun:
-            changed[table.name] = changed.get(table.name, 0) + len(table.commit())
+            count = len(table.commit())
+            if self._tables.opened.get(table.name) is table:
+                changed[table.name] = changed.get(table.name, 0) + count
         self._begun.clear()
         self.epoch, self.sources = epoch, offsets
         self.records += self._coming
@@ -273,9 +291,16 @@ class Storage:
         written = sum(len(frame.payload) for frame in frames)
         self._checkpoints.written += written
         self.measures.log_bytes += written
-        self._checkpoints.mind_memory()
-        self._checkpoints.begin_when_due()
+        self._keep_house()
         return epoch
+
+    def _keep_house(self) -> None:
+        """What is due after a commit. A failure is no reason to undo it: it is durable and visible."""
+        try:
+            self._checkpoints.mind_memory()
+            self._checkpoints.begin_when_due()
+        except Exception:
+            log.exception("what comes after a commit failed")
 
     def rollback(self) -> None:
         """Undoes the open epoch in every table; created tables go, dropped ones are back."""
@@ -312,6 +337,29 @@ class Storage:
         if self._open:
             self.rollback()
         self._log.close()
+
+    def watch(self) -> Watched:
+        """The figures of this moment. From any thread."""
+        measures, mirror = self._checkpointer.measures, self._recovered.mirror
+        return Watched(
+            snapshots(self._tables.opened),
+            measures,
+            self._clock() - measures.succeeded_at,
+            mirror.fetched.value,
+            self._limits.memory,
+            mirror.figures(),
+            self.measures,
+            self._evictions.measures,
+            self._log_sizes(),
+        )
+
+    def _log_sizes(self) -> tuple[int, int, int] | None:
+        """None while the log is being cut, and of a log that sees to its size itself."""
+        try:
+            sizes = self._log.sizes()
+        except OSError:
+            return None
+        return sizes if sizes[2] else None
 
     def _frames(self, segment: int) -> list[Frame]:
         """The open epoch as frames: tables that went, tables that are new, what changed."""

@@ -98,13 +98,3 @@ def check_timestamp(micros: int, text: str | None = None) -> int:
     if MIN_TIMESTAMP <= micros <= MAX_TIMESTAMP:
         return micros
     raise DatetimeOverflow("timestamp out of range" + ("" if text is None else f': "{text}"'))
-
-
-def round_micros(micros: int, digits: int) -> int:
-    """Rounded to `digits` of fraction, ties away from 2000-01-01, as PostgreSQL rounds timestamp(p)."""
-    if digits >= 6 or micros in (INFINITY, MINUS_INFINITY):
-        return micros
-    unit = 10 ** (6 - digits)
-    shifted = micros - POSTGRES_EPOCH
-    size = (abs(shifted) + unit // 2) // unit * unit
-    return (size if shifted >= 0 else -size) + POSTGRES_EPOCH

@@ -7,6 +7,7 @@ OSError as the system call does.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Sequence
@@ -195,6 +196,9 @@ class RealDisk:
         except BlockingIOError:
             os.close(descriptor)
             return None
+        except OSError:
+            os.close(descriptor)
+            raise
         if not _still_named(path, descriptor):
             # Seized between opening and locking.
             os.close(descriptor)
@@ -204,8 +208,14 @@ class RealDisk:
     def seize(self, path: Path) -> DiskLock:
         fresh = path.with_name(f"{path.name}.{self.token().hex()}.new")
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.replace(fresh, path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.replace(fresh, path)
+        except OSError:
+            os.close(descriptor)
+            with contextlib.suppress(OSError):
+                os.unlink(fresh)
+            raise
         return _RealLock(descriptor)
 
     def token(self) -> bytes:

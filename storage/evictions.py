@@ -28,6 +28,9 @@ RELEASE_FROM = 0.9
 RELEASE_S = 1.0
 """Least time between two such times; it takes some ten milliseconds."""
 
+FETCHED_SHARE = 1 / 32
+"""Of what tables may take: rows that readers of one snapshot may have fetched from the store."""
+
 FAILURE_REST_S = 2.0
 """Time after a failed checkpoint before another is begun to evict."""
 
@@ -64,6 +67,7 @@ class Evictions:
         budget = self.budget
         if budget is None or not self._look():
             return False
+        self._renew_grown(budget, tables)
         sizes = {name: table.nbytes for name, table in tables.items()}
         total = sum(sizes.values())
         self._measure(budget, total)
@@ -76,9 +80,17 @@ class Evictions:
         """Whether writing must wait for the checkpoint that is running."""
         if self.budget is None or not self._look():
             return False
+        self._renew_grown(self.budget, tables)
         total = sum(table.nbytes for table in tables.values())
         self._measure(self.budget, total)
         return self.budget.urgent(total)
+
+    def _renew_grown(self, budget: MemoryBudget, tables: Mapping[str, StateTable]) -> None:
+        """Puts fresh snapshots in the place of those whose readers have fetched many rows from the store."""
+        for name, table in tables.items():
+            if not table.complete and table.snapshot().fetched_bytes > budget.share * FETCHED_SHARE:
+                table.renew()
+                self.renewed.add(name)
 
     def _measure(self, budget: MemoryBudget, tables: int) -> None:
         resident = self._resident()

@@ -3,6 +3,7 @@
 FORMAT   json: format version, key hash, number of vnodes
 LOCK     flock of the process that uses it
 state/   the store           log/   the log, unless it lies elsewhere
+checkpoint/   files about to become part of the store
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .keys import HASH_NAME, VNODES
 DATA_FORMAT = 1
 """Version of the layout of a data directory; newer ones are refused."""
 
-_OURS = {"FORMAT", "FORMAT.new", "LOCK", "state", "log", "lost+found"}
+_OURS = {"FORMAT", "FORMAT.new", "LOCK", "state", "log", "checkpoint", "lost+found"}
 
 
 def open_folder(data: Path, disk: Disk) -> DiskLock:

@@ -23,7 +23,6 @@ MORE, END_MARKER, EXTRA, MISSING, STRAY_RETURN, STRAY_NEWLINE, FIELD_COUNT, BAD_
 NEWLINE, RETURN_NEWLINE, RETURN = range(3)
 """Line ends."""
 
-_I32OUT = types.Array(types.int32, 1, "C")
 _BYTE = types.uint8
 
 

@@ -27,7 +27,7 @@ class FrameKind(IntEnum):
     """What a frame says about its store."""
 
     SPEC = 1
-    """The store's shape (`changelog.encode_spec`); before the store's first other frame in a segment."""
+    """The store's shape (`changelog.StoredSpec`); before the store's first other frame in a segment."""
     ROWS = 2
     """Rows that came or changed, with their new weight."""
     DELETED = 3

@@ -111,13 +111,14 @@ class FileLog:
                 log = _recover(folder, disk, lock, segment_bytes, known)
                 try:
                     log.ready()
-                except Fenced:
-                    if not log._claim.in_force():
+                    log._note_end()
+                    return log
+                except BaseException as error:
+                    quicker = isinstance(error, Fenced) and log._claim.in_force()
+                    log._give_up_writing()
+                    if not quicker:
                         raise
                     # The old writer was quicker to begin a segment: what is in it belongs to the log.
-                    continue
-                log._note_end()
-                return log
 
     def fenced(self) -> bool:
         """Whether another process has claimed the log."""
@@ -194,8 +195,8 @@ class FileLog:
         """Replaces all segments up to `position`, the end of a segment, by `frames`.
 
         `frames` are the whole content of all stores at that epoch. May run beside commits, in another
-        thread. Raises OSError, or Fenced when another process writes by now, which may be writing a base for
-        the same place; then the log is as before.
+        thread. Raises OSError, what `frames` raises, or Fenced when another process writes by now, which may
+        be writing a base for the same place; then the log is as before.
         """
         assert position.segment < self._header.number
         path = base_path(self._folder, position.segment)
@@ -214,7 +215,8 @@ class FileLog:
                 raise Fenced(TAKEN_OVER)
             self._disk.rename(temporary, path)
             self._disk.sync_folder(self._folder)
-        except (OSError, Fenced):
+        except BaseException:
+            # Also of what reading the content raises: the file may be as large as all stores.
             with contextlib.suppress(OSError):
                 self._disk.remove(temporary)
             raise
@@ -229,15 +231,18 @@ class FileLog:
 
     def close(self) -> None:
         """Ends writing and releases the lock. May be called twice; reading goes on."""
-        for file in (self._file, self._mark):
+        if not self._closed:
+            self._give_up_writing()
+            self._lock.release()
+
+    def _give_up_writing(self) -> None:
+        """Closes all files; the lock is somebody else's business."""
+        self._closed = True
+        self._fenced = self._fenced or Fenced("the log is closed")
+        for file in (self._file, self._mark, self._claim):
             if file is not None:
                 file.close()
         self._file = self._mark = None
-        if not self._closed:
-            self._closed = True
-            self._fenced = self._fenced or Fenced("the log is closed")
-            self._claim.close()
-            self._lock.release()
 
     def _size(self, path: Path) -> int:
         file = self._disk.open(path)
@@ -285,15 +290,11 @@ class FileLog:
         header = SegmentHeader(last.number + 1, end.epoch, previous_end, writer, self.identity)
         path = segment_path(self._folder, header.number)
         temporary = path.with_name(f"{path.name}.{self._disk.token().hex()}.new")
-        file = self._disk.create(temporary)
-        try:
+        with _made(self._disk, temporary) as file:
             file.write_at(0, [header.encode()])
             file.sync()
             self._name_segment(temporary, path, header.number)
             self._disk.sync_folder(self._folder)
-        except OSError:
-            file.close()
-            raise
         self._file, self._header, self._offset = file, header, HEADER_BYTES
 
     def _name_segment(self, temporary: Path, path: Path, number: int) -> None:
@@ -304,7 +305,6 @@ class FileLog:
         try:
             self._disk.place(temporary, path)
         except FileExistsError:
-            self._disk.remove(temporary)
             self._fenced = Fenced(TAKEN_OVER)
             raise self._fenced from None
         self._placed = number
@@ -343,9 +343,23 @@ class FileLog:
                 return
             # A file of our own under the old name: what an earlier writer still notes reaches nobody.
             temporary = self._folder / f"{END_NAME}.{self._disk.token().hex()}.new"
-            self._mark = self._disk.create(temporary)
-            self._mark.write_at(0, content)
-            self._disk.rename(temporary, self._folder / END_NAME)
+            with _made(self._disk, temporary) as mark:
+                mark.write_at(0, content)
+                self._disk.rename(temporary, self._folder / END_NAME)
+            self._mark = mark
+
+
+@contextlib.contextmanager
+def _made(disk: Disk, path: Path) -> Generator[DiskFile]:
+    """A new file, to be given its name at the end; closed and removed if that fails."""
+    file = disk.create(path)
+    try:
+        yield file
+    except BaseException:
+        file.close()
+        with contextlib.suppress(OSError):
+            disk.remove(path)
+        raise
 
 
 @contextlib.contextmanager

@@ -146,14 +146,18 @@ def read_replicas(folder: Path, disk: Disk, now_us: int) -> list[ReplicaBeat]:
 
 
 def _replace(disk: Disk, path: Path, content: dict[str, object]) -> None:
-    with contextlib.suppress(OSError):
-        temporary = path.with_name(f"{path.name}.{disk.token().hex()}.new")
+    temporary = path.with_name(f"{path.name}.{disk.token().hex()}.new")
+    try:
         file = disk.create(temporary)
         try:
             file.write_at(0, [json.dumps(content).encode()])
         finally:
             file.close()
         disk.rename(temporary, path)
+    except OSError:
+        # On a full disk each beat would leave one.
+        with contextlib.suppress(OSError):
+            disk.remove(temporary)
 
 
 def _read(disk: Disk, path: Path) -> dict[str, Any] | None:

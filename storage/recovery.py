@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,9 +25,11 @@ from .log_reader import lost
 from .mirror import Mirror
 from .replay import STRETCH_BYTES_MAX, NetChange, Stretch, follow
 from .rocks import RocksStore
-from .store import Store, StoreUnreadable
+from .store import Store, StoreFailure, StoreUnreadable
 from .table import StateTable
 from .tablespec import TableSpec
+
+_log = logging.getLogger("millpond.recovery")
 
 StoreOpener = Callable[[Path, bool], Store]
 """Opens the store in a folder; with True empties it first. Raises StoreUnreadable."""
@@ -90,16 +94,22 @@ def open_mirror(identity: bytes, folder: Path, open_store: StoreOpener, *, new_l
         store = open_store(folder, False)
     except StoreUnreadable:
         store = open_store(folder, True)
-    if new_log and Mirror.of_another_log(store, identity):
+    try:
+        if new_log and Mirror.of_another_log(store, identity):
+            raise StartupError(
+                f"the log is empty, but the store in {folder} has rows of a log that is not here: say where "
+                "it is with --log, or remove the store to begin anew"
+            )
+        if Mirror.valid(store, identity):
+            return Mirror(store, identity)
+    except StartupError:
         store.close()
-        raise StartupError(
-            f"the log is empty, but the store in {folder} has rows of a log that is not here: say where it "
-            "is with --log, or remove the store to begin anew"
-        )
-    if not Mirror.valid(store, identity):
-        store.close()
-        store = open_store(folder, True)
-    return Mirror(store, identity)
+        raise
+    except StoreFailure as error:
+        about = {"event": "store_unreadable", "reason": error.message}
+        _log.warning("the store in %s is made anew: %s", folder, error.message, extra=about)
+    store.close()
+    return Mirror(open_store(folder, True), identity)
 
 
 def replayed(
@@ -142,6 +152,17 @@ def _replay(reader: LogSource, end: Position, mirror: Mirror, stretch_bytes: int
         mirror.close()
         raise StartupError(str(problem)) from problem
     return last
+
+
+@contextmanager
+def reading_store() -> Generator[None]:
+    """At a start: a store that cannot be read is a reason not to start, and easy to help."""
+    try:
+        yield
+    except StoreFailure as error:
+        raise StartupError(
+            f"{error.message}: remove state/ in the data directory, it is made anew from the log"
+        ) from error
 
 
 def cold_tables(recovered: Recovered, budget: MemoryBudget | None) -> frozenset[str]:

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, takewhile
+from functools import partial
 from pathlib import Path
 
 from rocksdict import (
@@ -29,8 +29,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from .errors import IoError
-from .store import StoreBatch, StoreUnreadable
+from .store import StoreBatch, StoreFailure, StoreUnreadable
 
 CACHE_BYTES = 64 << 20
 """Block cache of a store."""
@@ -94,25 +93,31 @@ class RocksStore:
         self._moving.set_move_files(True)
 
     def get(self, key: bytes) -> bytes | None:
-        return self._db.get(key)
+        try:
+            return self._db.get(key)
+        except Exception as error:
+            raise _unreadable(error) from error
 
     def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
-        items = self._items(low)
-        while found := list(islice(items, chunk)):
-            if found[-1][0] < high:
-                yield [value for _, value in found]
-                continue
-            if last := [value for key, value in found if key < high]:
-                yield last
-            return
+        return _parts(partial(_part, self._cursor()), low, high, chunk)
 
     def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
-        return list(takewhile(lambda item: item[0] < high, self._items(low)))
+        cursor, found = self._cursor(), []
+        cursor.seek(low)
+        while cursor.valid() and cursor.key() < high:  # pyright: ignore[reportOperatorIssue]
+            found.append((cursor.key(), cursor.value()))
+            cursor.next()
+        _check(cursor)
+        return found
 
-    def _items(self, low: bytes) -> Iterator[tuple[bytes, bytes]]:
-        # Without ReadOptions.set_iterate_upper_bound: in rocksdict 0.3.29 the bound is not kept alive
-        # and scans end anywhere.
-        return iter(self._db.items(from_key=low))  # pyright: ignore[reportReturnType]
+    def _cursor(self) -> RdictIter:
+        # Not `Rdict.items`, which ends before a block that cannot be read as if nothing were behind it. And
+        # without ReadOptions.set_iterate_upper_bound: in rocksdict 0.3.29 the bound is not kept alive and
+        # scans end anywhere.
+        try:
+            return self._db.iter()
+        except Exception as error:
+            raise _unreadable(error) from error
 
     def snapshot(self) -> RocksSnapshot:
         snapshot = RocksSnapshot(self._db)
@@ -184,7 +189,7 @@ class RocksSnapshot:
     """What the database held at the time it was made; RocksDB keeps that as long as this is alive.
 
     In rocksdict 0.3.29 iterators of a snapshot show the database as it is when they are made. So one is made
-    at once, and used by one thread at a time. Reading raises IoError.
+    at once, and used by one thread at a time. Reading raises StoreFailure.
     """
 
     def __init__(self, db: Rdict) -> None:
@@ -200,37 +205,15 @@ class RocksSnapshot:
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         snapshot = self._snapshot
         if snapshot is None:
-            raise IoError(_CLOSED)
+            raise StoreFailure(_CLOSED)
         return [_value(snapshot, key) for key in keys]
 
     def values(self, low: bytes, high: bytes, chunk: int) -> Iterator[list[bytes]]:
-        after = low
-        while True:
-            with self._lock:
-                found, after = self._read(after, high, chunk)
-            if found:
-                yield found
-            if not after:
-                return
-
-    def _read(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
-        """At most `chunk` values from `low` on, and the key behind them: empty if there is none."""
-        cursor, found = self._opened(), []
-        cursor.seek(low)
-        while cursor.valid():
-            key = cursor.key()
-            if key >= high:  # pyright: ignore[reportOperatorIssue]
-                break
-            if len(found) == chunk:
-                return found, key  # pyright: ignore[reportReturnType]
-            found.append(cursor.value())
-            cursor.next()
-        _check(cursor)
-        return found, b""
+        return _parts(self.part, low, high, chunk)
 
     def part(self, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
         with self._lock:
-            return self._read(low, high, chunk)
+            return _part(self._opened(), low, high, chunk)
 
     def last(self, low: bytes, high: bytes) -> bytes | None:
         with self._lock:
@@ -260,8 +243,37 @@ class RocksSnapshot:
 
     def _opened(self) -> RdictIter:
         if self._cursor is None:
-            raise IoError(_CLOSED)
+            raise StoreFailure(_CLOSED)
         return self._cursor
+
+
+def _parts(
+    read: Callable[[bytes, bytes, int], tuple[list[bytes], bytes]], low: bytes, high: bytes, chunk: int
+) -> Iterator[list[bytes]]:
+    """All that `read` gives of [low, high), part by part."""
+    after = low
+    while True:
+        found, after = read(after, high, chunk)
+        if found:
+            yield found
+        if not after:
+            return
+
+
+def _part(cursor: RdictIter, low: bytes, high: bytes, chunk: int) -> tuple[list[bytes], bytes]:
+    """At most `chunk` values from `low` on, and the key behind them (empty: none). Raises StoreFailure."""
+    found: list[bytes] = []
+    cursor.seek(low)
+    while cursor.valid():
+        key = cursor.key()
+        if key >= high:  # pyright: ignore[reportOperatorIssue]
+            break
+        if len(found) == chunk:
+            return found, key  # pyright: ignore[reportReturnType]
+        found.append(cursor.value())  # pyright: ignore[reportArgumentType]
+        cursor.next()
+    _check(cursor)
+    return found, b""
 
 
 def _writes(batch: StoreBatch) -> WriteBatch:
@@ -283,7 +295,7 @@ def _value(snapshot: Snapshot, key: bytes) -> bytes | None:
     except Exception as error:
         if str(error) == _NO_KEY:
             return None
-        raise IoError(f"could not read the store: {error}") from error
+        raise _unreadable(error) from error
 
 
 def _check(cursor: RdictIter) -> None:
@@ -291,7 +303,11 @@ def _check(cursor: RdictIter) -> None:
     try:
         cursor.status()
     except Exception as error:
-        raise IoError(f"could not read the store: {error}") from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> StoreFailure:
+    return StoreFailure(f"could not read the store: {error}")
 
 
 def _options(cache_bytes: int, buffer_bytes: int) -> Options:

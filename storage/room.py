@@ -31,9 +31,10 @@ def machine_bytes() -> int:
     """Memory of the machine, or of the container this process is in."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in _LIMIT_FILES:
-        path = Path(name)
-        if path.exists() and (text := path.read_text().strip()).isdigit():
-            total = min(total, int(text))
+        try:
+            total = min(total, int(Path(name).read_text()))
+        except (OSError, ValueError):  # There is no such group, or it has no limit ("max").
+            continue
     return total
 
 

@@ -112,3 +112,8 @@ class TableSnapshot:
     def nbytes(self) -> int:
         """Bytes in use for rows and indexes; mostly shared with the table."""
         return self._rows.nbytes
+
+    @property
+    def fetched_bytes(self) -> int:
+        """Bytes of rows from the store that only this snapshot has."""
+        return 0 if self._cold is None else self._cold.nbytes

@@ -40,6 +40,7 @@ from .recovery import (
     apply_change,
     open_cold,
     open_mirror,
+    reading_store,
     replayed,
     restore_if_fits,
     restore_rows,
@@ -47,6 +48,7 @@ from .recovery import (
 )
 from .replay import STRETCH_BYTES_MAX, NetChange, Stretch, follow
 from .table import StateTable, TableSpec
+from .watch import Watched, snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Follower:
         self._evictions = Evictions(limits.memory, clock, lambda: checkpointer.process_bytes)
         self._unsettled = False
         """Whether a checkpoint was begun whose outcome no table has seen."""
+        self._advance = Advance()
+        """What has changed since `catch_up` returned last, also when it was interrupted by an error."""
         self._marked_epoch: int | None = None
         self._current_at: float | None = None
 
@@ -126,11 +130,13 @@ class Follower:
             raise StartupError(f"cannot use the data directory {data}: {error}") from error
         try:
             open_store = open_store or rocks_opener(limits.memory)
-            mirror = open_mirror(identity, data / "state", open_store)
-            end = max(mirror.position or START, reader.end_mark() or START)
             stretch = STRETCH_BYTES_MAX if limits.memory is None else limits.memory.stretch
-            recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True), stretch)
-            end = _reached(recovered)
+            with reading_store():
+                mirror = open_mirror(identity, data / "state", open_store)
+                end = max(mirror.position or START, reader.end_mark() or START)
+                recovered = replayed(reader, end, mirror, lambda: open_store(data / "state", True), stretch)
+            overlay, mirror = recovered.overlay, recovered.mirror
+            end = (overlay.position if overlay is not None else mirror.position) or START
         except OSError as error:
             lock.release()
             raise StartupError(f"cannot use the data directory {data}: {error}") from error
@@ -158,6 +164,13 @@ class Follower:
         epochs = None if marked is None else max(0, marked - self.position.epoch)
         return Lag(epochs, None if current is None else max(0.0, (self._clock() - current) * 1000))
 
+    def watch(self) -> Watched:
+        """The figures of this moment. From any thread."""
+        measures, mirror = self._checkpointer.measures, self._mirror
+        age_s, fetched = self._clock() - measures.succeeded_at, mirror.fetched.value
+        about = measures, age_s, fetched, self._limits.memory, mirror.figures()
+        return Watched(snapshots(self._tables), *about, evictions=self._evictions.measures)
+
     def table(self, name: str, spec: TableSpec) -> StateTable:
         """The table of that name, as of `epoch`; changed by `catch_up`.
 
@@ -179,13 +192,14 @@ class Follower:
         else:
             table = self._load_cold(name, spec, stored)
         self._tables[name] = table
+        _ = self._held.pop(name, None)
         return table
 
     def _load(self, name: str, spec: TableSpec, stored: StoredSpec) -> StateTable:
         """Stored rows, then what the log said since; no rows if they do not fit in memory."""
         self._settle()
         mirror, table = self._mirror, StateTable(name, spec)
-        held = self._held.pop(name, [])
+        held = self._held.get(name, [])
         known = mirror.specs.get(name)
         if known is not None and known.number == stored.number:
             budget = self._limits.memory
@@ -230,9 +244,8 @@ class Follower:
         if mark is None:
             return None
         self._marked_epoch = mark.epoch
-        advance = None
+        before, advance = self.position, self._advance
         if mark.epoch > self.epoch:
-            advance = Advance()
             try:
                 self._follow(self.reader.read(self.position, mark), self._specs, advance)
             except Truncated:
@@ -240,10 +253,10 @@ class Follower:
         self._current_at = asked
         self._mind_memory()
         self._checkpoint_when_due()
-        renewed = self._evictions.take_renewed()
-        if renewed:
-            advance = advance or Advance()
-            advance.tables |= renewed & self._tables.keys()
+        advance.tables |= self._evictions.take_renewed() & self._tables.keys()
+        if before == self.position and not advance.tables and not advance.reshaped:
+            return None
+        self._advance = Advance()
         return advance
 
     def _follow(self, epochs: Iterable[LogEpoch], specs: dict[str, StoredSpec], advance: Advance) -> None:
@@ -348,7 +361,12 @@ class Follower:
         if log.end.epoch < self.epoch:
             log.close()
             raise StartupError(f"{self._place}: {lost(log.end.epoch + 1, self.epoch)}")
-        return log, self.catch_up(log.end) or Advance()
+        try:
+            return log, self.catch_up(log.end) or Advance()
+        except BaseException:
+            # Nobody else could become the writer.
+            log.close()
+            raise
 
     def become(self, log: Log) -> Storage:
         """The storage this follower's tables belong to from now on; the follower is of no more use.
@@ -379,9 +397,3 @@ class Follower:
 
 def _epoch(mirror: Mirror) -> int:
     return 0 if mirror.position is None else mirror.position.epoch
-
-
-def _reached(recovered: Recovered) -> Position:
-    """The end of what was replayed."""
-    reached = recovered.overlay.position if recovered.overlay else recovered.mirror.position
-    return reached or START

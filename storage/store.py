@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from .errors import IoError
+
 
 @dataclass(slots=True)
 class StoreBatch:
@@ -55,7 +57,7 @@ class StoreSnapshot(Protocol):
 
 
 class Store(Protocol):
-    """Readable from any thread, also beside the one thread that writes."""
+    """Readable from any thread, also beside the one thread that writes. Reading raises StoreFailure."""
 
     def get(self, key: bytes) -> bytes | None: ...
 
@@ -97,6 +99,10 @@ class TakesFiles(Protocol):
         Raises OSError.
         """
         ...
+
+
+class StoreFailure(IoError):
+    """Something in the store could not be read."""
 
 
 class StoreUnreadable(Exception):

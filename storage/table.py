@@ -6,6 +6,7 @@ How rows are versioned so that neither waits for the other is told in `versions.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -27,6 +28,8 @@ from .version_rows import NOW
 from .versions import GrowingRows
 
 __all__ = ["Change", "NumberedKeys", "StateTable", "TableChange", "TableSnapshot", "TableSpec"]
+
+log = logging.getLogger("millpond.table")
 
 DEAD_ROWS_MIN = 8192
 """Ended row versions that are tolerated whatever their share; beyond, at most as many as live rows."""
@@ -282,6 +285,14 @@ class StateTable(TableState):
 
     def _compact_when_due(self, epoch: int, written: int) -> None:
         """After a commit that wrote so many rows: at once, or if that takes long beside later epochs."""
+        try:
+            self._go_on_compacting(epoch, written)
+        except Exception:
+            # What was committed is as right as before; there is another attempt when as much is wasted again.
+            log.exception("table %s could not be compacted", self.name)
+            self._compaction, self._tolerated = None, 2 * self._rows.wasted
+
+    def _go_on_compacting(self, epoch: int, written: int) -> None:
         rows, compaction = self._rows, self._compaction
         if compaction is not None and compaction.rows is rows:
             new = compaction.advance(written)
@@ -289,8 +300,9 @@ class StateTable(TableState):
                 self._rows, self._compaction = new, None
             return
         self._compaction = None
-        if rows.wasted <= max(rows.live, DEAD_ROWS_MIN):
+        if rows.wasted <= max(rows.live, DEAD_ROWS_MIN, self._tolerated):
             return
+        self._tolerated = 0
         if self._absent is not None or rows.live < max(BESIDE_ROWS, WRITTEN_SHARE * written):
             self._compact(epoch)
         else:

@@ -8,6 +8,7 @@ been brought in (`warm`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -46,6 +47,8 @@ class TableState:
         self._noted: TableChange | None = None
         """What `change` found, until the next write."""
         self._compaction: Compaction | None = None
+        self._tolerated = 0
+        """Ended row versions that are tolerated because compacting has failed."""
         self._horizon: int | None = None
         """The oldest reader of the rows as of the open epoch's begin, once asked for."""
         self._none = spec.schema.empty()
@@ -99,9 +102,10 @@ class TableState:
         if self._absent is not None and not self._absent.cold.indexed(index):
             while not self.complete:
                 self.warm(BATCH_ROWS)
-        if self._absent is not None:
-            found = self._absent.missing_matches(self._rows, index, keys, null_equal, _count(keys, length))
-            self._admit(self._absent, found)
+        absent = self._absent
+        if absent is not None:
+            count = _count(keys, length)
+            absent.fetch_matches(self._rows, index, keys, null_equal, count, partial(self._admit, absent))
         if self._horizon is None:
             self._horizon = self._rows.oldest_reader()
         return self._rows.matches_pruned(index, keys, null_equal, length, self._horizon)
@@ -210,9 +214,12 @@ class TableState:
         absent = self._absent
         if absent is None:
             return
-        found, absent.place = absent.cold.part(absent.place or b"", rows_max)
-        self._admit(absent, unknown_rows(self._rows, found))
-        if not absent.place:
+        found, place = absent.cold.part(absent.place or b"", rows_max)
+        unknown = unknown_rows(self._rows, found)
+        if unknown is not None:
+            self._admit(absent, unknown)
+        absent.place = place
+        if not place:
             assert not absent.count, f"{self.name}: the store lacks {absent.count} rows"
             self._rows.remembered, self._absent = 0, None
 
@@ -228,11 +235,9 @@ class TableState:
 
     def _fetch(self, absent: Absent, keys: Sequence[pa.Array], length: int | None) -> None:
         """Brings the rows with these keys into memory."""
-        self._admit(absent, absent.missing(self._rows, keys, _count(keys, length)))
+        absent.fetch(self._rows, keys, _count(keys, length), partial(self._admit, absent))
 
-    def _admit(self, absent: Absent, found: Rows | None) -> None:
-        if found is None:
-            return
+    def _admit(self, absent: Absent, found: Rows) -> None:
         rows, first = self._rows, self._rows.limit
         written = self._epoch is not None and first > self._start
         entries = admit(rows, found, undoable=written)

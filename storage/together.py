@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -30,16 +30,14 @@ def together(works: Sequence[Callable[[], Result]], rows: int) -> list[Result]:
     """
     if len(works) < 2 or not worthwhile(rows):
         return [work() for work in works]
-    beside = [_threads().submit(work) for work in works[1:]]
-    first: Future[Result] = Future()
+    others: list[Future[Result]] = []
     try:
-        first.set_result(works[0]())
-    except BaseException as error:
-        first.set_exception(error)
-    futures = [first, *beside]
-    for future in futures:
-        _ = future.exception()
-    return [future.result() for future in futures]
+        for work in works[1:]:
+            others.append(_threads().submit(work))
+        first = works[0]()
+    finally:
+        _ = wait(others)
+    return [first, *(future.result() for future in others)]
 
 
 def beside(work: Callable[[], Result], rows: int) -> Future[Result]:

@@ -1,19 +1,18 @@
-"""What there is to say about a storage at work, of a primary or of a standby, for those who watch it.
+"""`Watched`: what there is to say about a storage at work, of a primary or of a standby.
 
-`watch` may be called from any thread: it copies what the engine's thread goes on changing, and of tables
-looks at the snapshots of their last commit only.
+`Storage.watch` and `Follower.watch` make one, in any thread: of tables it has the snapshots of their last
+commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .budget import MemoryBudget
-from .commit import Storage
 from .measures import CheckpointMeasures, CommitMeasures, EvictionMeasures
 from .snapshot import TableSnapshot
-from .standby import Follower
+from .table import StateTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,43 +20,20 @@ class Watched:
     """`log` is (bytes of the base, bytes of segments behind it, their number); None where nobody can tell.
 
     `checkpoint_age_s` counts from the start while none has succeeded. `store` has bytes by what takes
-    them, as `Store.figures`.
+    them, as `Store.figures`. A standby commits nothing.
     """
 
     tables: Mapping[str, TableSnapshot]
-    commits: CommitMeasures
     checkpoints: CheckpointMeasures
     checkpoint_age_s: float
-    evictions: EvictionMeasures
     fetched: int
     memory: MemoryBudget | None
     store: Mapping[str, int]
-    log: tuple[int, int, int] | None
+    commits: CommitMeasures = field(default_factory=CommitMeasures)
+    evictions: EvictionMeasures = field(default_factory=EvictionMeasures)
+    log: tuple[int, int, int] | None = None
 
 
-def watch(storage: Storage | Follower) -> Watched:
-    """The figures of this moment."""
-    checkpoints = storage._checkpointer.measures
-    primary = isinstance(storage, Storage)
-    mirror = storage._recovered.mirror if primary else storage._mirror
-    tables = storage._tables.opened if primary else storage._tables
-    return Watched(
-        {name: table.snapshot() for name, table in list(tables.items())},
-        storage.measures if primary else CommitMeasures(),
-        checkpoints,
-        storage._clock() - checkpoints.succeeded_at,
-        storage._evictions.measures if primary else EvictionMeasures(),
-        mirror.fetched.value,
-        storage._limits.memory,
-        mirror.figures(),
-        _log_sizes(storage) if primary else None,
-    )
-
-
-def _log_sizes(storage: Storage) -> tuple[int, int, int] | None:
-    """None while the log is being cut, and of a log that sees to its size itself."""
-    try:
-        sizes = storage._log.sizes()
-    except OSError:
-        return None
-    return sizes if sizes[2] else None
+def snapshots(tables: Mapping[str, StateTable]) -> dict[str, TableSnapshot]:
+    """Those of tables of which another thread may open more meanwhile."""
+    return {name: table.snapshot() for name, table in list(tables.items())}

@@ -11,7 +11,15 @@ from millpond.operators.aggregate import _Aggregate
 from millpond.operators.distinct import _Distinct
 from millpond.operators.node import EpochContext
 from millpond.operators.zset import ZSet
-from millpond.storage.errors import DiskFull, DivisionByZero, InternalError, IoError, ObjectNotReady
+from millpond.storage import columns
+from millpond.storage.errors import (
+    DiskFull,
+    DivisionByZero,
+    InternalError,
+    IoError,
+    ObjectNotReady,
+    ProgramLimitExceeded,
+)
 
 from .local import Local
 
@@ -243,3 +251,32 @@ def test_a_clock_set_back_does_not_turn_time_around(table: Local) -> None:
     assert before < times[0] and times == sorted(set(times))
     table.crash()
     intact(table, 7)
+
+
+def test_a_transaction_that_a_table_cannot_take_leaves_nothing(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local.sql("CREATE TABLE numbers (n int PRIMARY KEY)")
+    local.sql("CREATE TABLE texts (t text PRIMARY KEY)")
+    local.sql("BEGIN")
+    local.sql("INSERT INTO numbers VALUES (1)")
+    local.sql(f"INSERT INTO texts VALUES ('{'x' * 1000}')")
+    monkeypatch.setattr(columns, "TEXT_BYTES_MAX", 100)
+    with pytest.raises(ProgramLimitExceeded):
+        local.sql("COMMIT")
+    monkeypatch.undo()
+    assert local.sql("SELECT count(*) FROM numbers") == [(0,)] == local.sql("SELECT count(*) FROM texts")
+    local.sql("INSERT INTO numbers VALUES (1)")
+
+
+def test_a_number_drawn_before_an_epoch_failed_is_not_drawn_again(local: Local) -> None:
+    local.sql("CREATE SEQUENCE s")
+    local.sql("CREATE TABLE t (n int)")
+    assert local.sql("SELECT nextval('s')") == [(1,)]
+    local.disk.space = 0
+    with pytest.raises(DiskFull):
+        local.sql("INSERT INTO t VALUES (0)")
+    local.disk.space = None
+    local.sql("INSERT INTO t VALUES (1)")
+    local.crash()
+    assert local.sql("SELECT nextval('s')") == [(2,)]

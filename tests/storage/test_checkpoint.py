@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping
+import os
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from millpond.storage import evictions
+from millpond.storage import changelog, evictions
 from millpond.storage.budget import MemoryBudget
 from millpond.storage.check import check
+from millpond.storage.checkpoint import Abandoned, Base
 from millpond.storage.commit import Storage
 from millpond.storage.errors import DiskFull
 from millpond.storage.limits import StorageLimits
+from millpond.storage.log import Frame
 from millpond.storage.log_files import FileLog
 from millpond.storage.log_reader import LogReader
 from millpond.storage.memory import MemoryStore
@@ -227,3 +231,33 @@ def test_check_finds_damage(tmp_path: Path) -> None:
     path.write_bytes(data)
     assert "epochs 1 to 2 are lost" in check(tmp_path)[0]
     assert LogReader(tmp_path / "log").end_mark() is not None
+
+
+def test_a_base_that_is_being_written_can_be_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hands over must not wait until all rows there are have been written again."""
+    monkeypatch.setattr(changelog, "FRAME_BYTES_MAX", 1000)
+    storage = Storage.open(tmp_path / "data", limits=SMALL)
+    write(storage, 0, 2000, "x" * 20)
+    begun, go_on = threading.Event(), threading.Event()
+    frames = Base.frames
+
+    def slow(base: Base) -> Iterator[Frame]:
+        for number, frame in enumerate(frames(base)):
+            if number == 2:
+                begun.set()
+                assert go_on.wait(10)
+            assert number < 5, "it is not abandoned"
+            yield frame
+
+    monkeypatch.setattr(Base, "frames", slow)
+    storage.checkpoint()
+    assert begun.wait(10)
+    storage._checkpointer.abandon()
+    go_on.set()
+    storage._checkpointer.join()
+    assert isinstance(storage.checkpoint_error, Abandoned)
+    assert not [name for name in os.listdir(tmp_path / "data" / "log") if name.endswith((".new", ".base"))]
+    monkeypatch.undo()
+    storage.close()

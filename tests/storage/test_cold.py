@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 
 from millpond.storage import table as table_module
+from millpond.storage import table_state
+from millpond.storage.budget import MemoryBudget
 from millpond.storage.changelog import Rows, StoredSpec
 from millpond.storage.cold import ColdRows
 from millpond.storage.errors import IoError
+from millpond.storage.evictions import Evictions
 from millpond.storage.keys import Keys
 from millpond.storage.log import Position
 from millpond.storage.memory import MemoryStore
@@ -210,3 +213,53 @@ def test_keys_that_are_nowhere_do_not_fill_the_index(monkeypatch: pytest.MonkeyP
         table.commit()
         assert table.nbytes < 50_000
     assert len(table) == 50
+
+
+@pytest.mark.parametrize("fault", ["find", "matches", "admit"])
+def test_a_key_whose_row_could_not_be_fetched_is_asked_for_again(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the row would be nowhere: not in memory, and never looked for."""
+    spec = TableSpec(Schema.of(k=INT8, v=INT8), (0,), ((1,),))
+    table, checkpoints = StateTable("t", spec), Checkpoints(MemoryStore(), spec)
+    table.begin(1)
+    table.upsert([pa.array(range(10)), pa.array(range(10))])
+    checkpoints.pending.append(table.commit())
+    checkpoints.begin(table)
+    checkpoints.end(table, 0)
+
+    def failing(*_: object, **__: object) -> None:
+        raise IoError("could not read the store")
+
+    monkeypatch.setattr(*(table_state, "admit") if fault == "admit" else (ColdRows, fault), failing)
+    for epoch in (2, 3):
+        table.begin(epoch)
+        if epoch == 2:
+            with pytest.raises(IoError):
+                _ = table.matches(0, [pa.array([3])]) if fault == "matches" else table.lookup([pa.array([3])])
+            table.rollback()
+            monkeypatch.undo()
+        else:
+            assert len(table.matches(0, [pa.array([3])])[0]) == 1 and table.lookup([pa.array([3])])[0] >= 0
+
+
+def test_what_readers_fetch_does_not_stay_for_ever() -> None:
+    spec = TableSpec(Schema.of(k=INT8, v=INT8), (0,))
+    table, checkpoints = StateTable("t", spec), Checkpoints(MemoryStore(), spec)
+    table.begin(1)
+    table.upsert([pa.array(range(10_000)), pa.array(range(10_000))])
+    checkpoints.pending.append(table.commit())
+    checkpoints.begin(table)
+    checkpoints.end(table, 0)
+    now = [1.0]
+    evictions = Evictions(MemoryBudget(4 << 20), clock=lambda: now[0])
+    held = table.snapshot()
+    for first in range(0, 10_000, 100):
+        now[0] += 1
+        keys = pa.array(range(first, first + 100))
+        found = table.snapshot().lookup([keys])
+        assert table.snapshot().take(found)[1].to_pylist() == keys.to_pylist()
+        _ = evictions.due({"t": table})
+        assert table.snapshot().fetched_bytes < 300_000
+    assert evictions.take_renewed() == {"t"} and table.snapshot() is not held
+    assert held.take(held.lookup([pa.array([7])]))[1].to_pylist() == [7]

@@ -19,7 +19,9 @@ import pytest
 from millpond.storage import disk as disk_module
 from millpond.storage.commit import Storage
 from millpond.storage.errors import DiskFull, StartupError
+from millpond.storage.memory import MemoryStore
 from millpond.storage.schema import Schema
+from millpond.storage.store import StoreFailure
 from millpond.storage.table import StateTable, TableSpec
 from millpond.storage.types import INT8, TEXT
 
@@ -370,3 +372,58 @@ def test_a_store_without_its_log_is_not_emptied(tmp_path: Path) -> None:
     again = Storage.open(tmp_path, tmp_path / "elsewhere")
     assert len(again.table("t", TableSpec(Schema.of(a=INT8), (0,)))) == 1
     again.close()
+
+
+def test_a_damaged_store_is_refused_and_never_read_in_part(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path)
+    table = storage.table("t", KEYED)
+    storage.begin()
+    names = [os.urandom(20).hex() for _ in range(20_000)]
+    table.upsert([pa.array(range(20_000)), pa.array(names)])
+    storage.commit({})
+    storage.close()
+    file = max((tmp_path / "state").glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 64] = bytes(64)
+    file.write_bytes(content)
+    storage = Storage.open(tmp_path)
+    with pytest.raises(StartupError, match="remove state/ in the data directory"):
+        storage.table("t", KEYED)
+    storage.close()
+    shutil.rmtree(tmp_path / "state")
+    storage = Storage.open(tmp_path)
+    assert rows(storage.table("t", KEYED)) == dict(enumerate(names))
+    storage.close()
+
+
+def test_a_store_whose_description_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    class Unreadable(MemoryStore):
+        def items(self, low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
+            raise StoreFailure("could not read the store: a block is damaged")
+
+    kept = MemoryStore()
+    storage = Storage.open(tmp_path, open_store=lambda folder, fresh: kept)
+    table = storage.table("t", KEYED)
+    storage.begin()
+    put(table, a=1)
+    storage.commit({})
+    storage.close()
+    unreadable = Unreadable(kept.batches)
+    storage = Storage.open(tmp_path, open_store=lambda folder, fresh: MemoryStore() if fresh else unreadable)
+    assert rows(storage.table("t", KEYED)) == {1: "a"}
+    storage.close()
+
+
+def test_what_comes_after_a_commit_cannot_undo_it(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_threads(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("millpond.storage.checkpoint_schedule.CheckpointSchedule.begin", out_of_threads)
+    storage._checkpoints.hasten()
+    table = storage.table("t", KEYED)
+    for epoch in (1, 2):
+        storage.begin()
+        put(table, a=epoch)
+        assert storage.commit({}) == epoch
+        assert storage.epoch == table.epoch == epoch and epoch in rows(table)
+    monkeypatch.undo()

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from millpond.storage import compaction, reserve
+from millpond.storage import compaction, reserve, versions
 from millpond.storage import index as index_module
 from millpond.storage import table as table_module
 from millpond.storage.apply import group_entries
@@ -310,3 +310,32 @@ def test_reservations_leave_addresses_for_others(monkeypatch: pytest.MonkeyPatch
     arrays = [reserve.empty(100, np.int64) for _ in range(200)]
     assert arrays[0].nbytes == 4 << 20 > arrays[100].nbytes > arrays[199].nbytes > 0
     assert sum(array.nbytes for array in arrays) < 1 << 30
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_compaction_that_fails_leaves_the_commit_alone(
+    beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The epoch is durable by then: nobody could undo it any more."""
+    monkeypatch.setattr(table_module, "BESIDE_ROWS", 0 if beside else 1 << 20)
+    monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 0)
+    monkeypatch.setattr(compaction, "WORKER", Later(1, eager=False))
+    attempts: list[int] = []
+
+    def short_of_memory(*arguments: object) -> None:
+        attempts.append(len(arguments))
+        raise MemoryError
+
+    monkeypatch.setattr(versions, "move_rows", short_of_memory)
+    table = StateTable("t", TableSpec(Schema.of(k=INT8, v=INT8), (0,)))
+    for epoch in range(1, 100):
+        table.begin(epoch)
+        table.upsert([pa.array(range(20)), pa.array([epoch] * 20)])
+        table.commit()
+        assert table.snapshot().scan()[0][1].to_pylist() == [epoch] * 20
+        if epoch == 60:
+            # Not at each commit again: what fails may be what costs most.
+            assert 2 <= len(attempts) <= 8
+            monkeypatch.undo()
+            monkeypatch.setattr(table_module, "DEAD_ROWS_MIN", 0)
+    assert table._rows.limit < 200

@@ -223,6 +223,51 @@ def test_a_full_disk_is_its_own_error_and_passes(tmp_path: Path) -> None:
     assert [p for _, _, p in content(LogReader(tmp_path))] == [[b"one"], [b"two"]]
 
 
+def test_the_end_is_noted_as_soon_as_the_disk_takes_it(tmp_path: Path) -> None:
+    """Standbys would wait for ever for an end that is noted in a file without a name."""
+    FileLog.open(tmp_path).close()
+    disk = FailingDisk()
+    disk.what, disk.number, disk.failures = "write_at", errno.ENOSPC, 1
+    log = FileLog.open(tmp_path, disk)
+    assert disk.failures == 0
+    commit(log, b"one")
+    assert log.reader.end_mark() == log.end
+
+
+def test_attempts_that_fail_leave_nothing_behind(tmp_path: Path) -> None:
+    disk = FailingDisk()
+    log = FileLog.open(tmp_path, disk)
+    commit(log, b"one")
+    position = log.begin_segment()
+
+    def unreadable() -> Iterator[Frame]:
+        yield Frame("store", FrameKind.ROWS, b"o" * 1000)
+        raise IoError("could not read the store")
+
+    with pytest.raises(IoError, match="could not read the store"):
+        log.write_base(position, b"meta 1", unreadable())
+    disk.what, disk.number, disk.failures = "write_at", errno.ENOSPC, 20
+    descriptors = len(os.listdir("/proc/self/fd"))
+    while disk.failures:
+        with pytest.raises(DiskFull):
+            commit(log, b"failed")
+    assert not [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")]
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+    commit(log, b"two")
+
+
+def test_a_takeover_that_fails_lets_go_of_all_files(tmp_path: Path) -> None:
+    FileLog.open(tmp_path).close()
+    disk = FailingDisk()
+    descriptors = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        lock = disk.seize(tmp_path / "LOCK")
+        disk.failures = 2  # Of the new segment, twice.
+        with pytest.raises(IoError):
+            FileLog.take_over(tmp_path, disk, lock, None)
+        assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
 def test_what_a_fenced_writer_still_writes_does_not_count(tmp_path: Path) -> None:
     old = FileLog.open(tmp_path)
     commit(old, b"one")

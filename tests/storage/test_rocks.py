@@ -1,11 +1,13 @@
 """What the store on RocksDB promises to threads that run beside the one that writes it."""
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from millpond.storage import rocks
+from millpond.storage.errors import IoError
 from millpond.storage.rocks import RocksStore
 from millpond.storage.store import StoreBatch
 
@@ -74,3 +76,32 @@ def test_another_thread_reads_meanwhile(store: RocksStore) -> None:
     ended.set()
     reader.join()
     assert set(seen) <= {None, b"\x00" * 8}
+
+
+def damage(folder: Path) -> None:
+    """Overwrites some bytes in the middle of the largest file."""
+    file = max(folder.glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 64] = bytes(64)
+    file.write_bytes(content)
+
+
+def test_a_block_that_cannot_be_read_is_an_error_and_not_the_end(tmp_path: Path) -> None:
+    keys = [number.to_bytes(8, "big") for number in range(20_000)]
+    store = RocksStore(tmp_path / "state")
+    store.write(StoreBatch(keys=keys, values=[os.urandom(40) for _ in keys]))
+    store.flush()
+    store.close()
+    damage(tmp_path / "state")
+    store = RocksStore(tmp_path / "state")
+    snapshot = store.snapshot()
+    for read in (
+        lambda: list(store.values(b"", b"\xff" * 9, 1000)),
+        lambda: store.items(b"", b"\xff" * 9),
+        lambda: [store.get(key) for key in keys],
+        lambda: list(snapshot.values(b"", b"\xff" * 9, 1000)),
+    ):
+        with pytest.raises(IoError, match="could not read the store"):
+            _ = read()
+    store.close()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -41,3 +44,23 @@ def test_all_have_ended_when_one_has_failed(failing: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=str(failing[0])):
         together([lambda n=n: work(n) for n in range(3)], ROWS_MIN)
     assert sorted(ended) == [n for n in range(3) if n not in failing]
+
+
+def test_all_have_ended_when_one_cannot_be_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+
+    class OutOfThreads(ThreadPoolExecutor):
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+            if self._work_queue.qsize() or self._threads:
+                raise RuntimeError("can't start new thread")
+            return super().submit(function, *arguments, **named)
+
+    monkeypatch.setattr(module, "_pool", OutOfThreads(1))
+
+    def work(number: int) -> None:
+        time.sleep(0.05)
+        ended.append(number)
+
+    with pytest.raises(RuntimeError, match="new thread"):
+        together([lambda n=n: work(n) for n in range(3)], ROWS_MIN)
+    assert ended == [1]

@@ -12,7 +12,6 @@ from millpond.storage.limits import StorageLimits
 from millpond.storage.schema import Schema
 from millpond.storage.table import TableSpec
 from millpond.storage.types import INT8
-from millpond.storage.watch import watch
 
 from ..simulation.world import NoMemory
 
@@ -35,7 +34,7 @@ def test_commits_checkpoints_evictions_and_reads_are_counted(tmp_path: Path) -> 
         table.upsert([pa.array(range(start, start + 10_000))] * 2)
         storage.commit({})
         storage.checkpoint(wait=True)
-    seen = watch(storage)
+    seen = storage.watch()
     assert sum(seen.commits.log.counts) == 3 and seen.commits.log.sum_s == pytest.approx(0.03)
     assert seen.commits.rows == {"t": 30_000} and seen.commits.log_bytes > 30_000
     assert sum(seen.checkpoints.time.counts) >= 3 and seen.checkpoints.failures == 0
@@ -47,9 +46,9 @@ def test_commits_checkpoints_evictions_and_reads_are_counted(tmp_path: Path) -> 
     storage.begin()
     assert table.lookup([pa.array([3])])[0] >= 0
     storage.rollback()
-    assert watch(storage).fetched == before + 1
+    assert storage.watch().fetched == before + 1
     storage.close()
-    assert watch(storage).store == {}
+    assert storage.watch().store == {}
 
 
 def test_a_failed_checkpoint_is_counted_and_told(
@@ -66,7 +65,7 @@ def test_a_failed_checkpoint_is_counted_and_told(
     monkeypatch.setattr(storage._recovered.mirror, "apply", fail)
     with pytest.raises(Exception, match="no space"):
         storage.checkpoint(wait=True)
-    assert watch(storage).checkpoints.failures == 1
+    assert storage.watch().checkpoints.failures == 1
     assert [record.event for record in caplog.records] == ["checkpoint_failed"]  # pyright: ignore[reportAttributeAccessIssue]
     monkeypatch.undo()
     storage.close()
