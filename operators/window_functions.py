@@ -21,7 +21,7 @@ class InvalidArgumentForNtile(SqlError, code="22014"): ...
 class InvalidArgumentForNthValue(SqlError, code="22016"): ...
 
 
-_ANY = Type("anyelement")
+_ANY, _ALIKE = Type("anyelement"), Type("anycompatible")
 TypeRule = Callable[[tuple[Type, ...]], Type]
 Kernel = Callable[[Sequence[pa.Array], Ranking, Range], pa.Array]
 """(argument columns, ranking, frames), all in sorted order → result in sorted order."""
@@ -33,7 +33,8 @@ def _first(args: tuple[Type, ...]) -> Type:
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One overload. `anyelement` in `args` is any type, the same at each place.
+    """One overload. `anyelement` in `args` is any type, the same at each place; `anycompatible` one that all
+    such arguments can become.
 
     `framed`: looks at its frame (first_value …); the others look at the whole partition.
     """
@@ -143,7 +144,7 @@ def _shift(direction: int) -> Kernel:
 
 
 for _name, _direction in (("lag", -1), ("lead", 1)):
-    for _args in ((_ANY,), (_ANY, INT4), (_ANY, INT4, _ANY)):
+    for _args in ((_ANY,), (_ANY, INT4), (_ALIKE, INT4, _ALIKE)):
         _register(_name, _args, _first)(_shift(_direction))
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ..sql import statements as st
 from ..sql.catalog import Table
+from ..storage.arrow_compute import pc
 from ..storage.errors import NumericOutOfRange, SqlError, StringTooLong
 from ..storage.schema import Column, Schema
 from ..storage.textform import TextSettings, parse_text
@@ -16,6 +17,8 @@ from .rows import Rows
 
 _NUMBERS = frozenset({"int2", "int4", "int8", "numeric", "float4", "float8"})
 _EXACT = frozenset({"numeric", "float4", "float8"})
+_FLOATS = {"float4": pa.scalar(0, pa.float32()), "float8": pa.scalar(0, pa.float64())}
+"""A zero of each type."""
 
 
 def literal_rows(
@@ -49,7 +52,13 @@ def _readable(kind: str, type_: Type) -> bool:
 
 def _read(literal: st.LiteralColumn, type_: Type, settings: TextSettings) -> pa.Array:
     try:
-        return parse_text(type_, pa.array(literal.values, pa.string()), settings)
+        values = parse_text(type_, pa.array(literal.values, pa.string()), settings)
+        # A constant is an integer or numeric before it is a float: -0 is 0.
+        return (
+            pc.add(values, _FLOATS[type_.name])
+            if type_.name in _FLOATS and literal.kind != "unknown"
+            else values
+        )
     except SqlError as error:
         if literal.kind == "integer" and type_.name in INTEGERS:
             # An integer constant is cast, not read: PostgreSQL then says less.

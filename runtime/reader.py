@@ -17,7 +17,7 @@ from ..sql.catalog import Catalog
 from ..storage.snapshot import TableSnapshot
 from .overlay import TableOverlay
 from .published import Published, refuse_stalled
-from .relations import ReadContext, key_values, relation_rows
+from .relations import ReadContext, key_values, relation_rows, rows_found
 from .source import Connectors
 
 
@@ -39,8 +39,7 @@ class SnapshotReader:
         if table is None:
             return relation_rows(scan, self.catalog, self.published.offsets, self.connectors, self.read)
         if isinstance(scan, KeyLookup):
-            positions = table.lookup(key_values(scan, self.read))
-            positions = positions[positions >= 0]
+            positions = rows_found(table.lookup(key_values(scan, self.read)))
             columns = table.take(positions, range(len(scan.schema_)))
             return ZSet(scan.schema_, tuple(columns), table.weights(positions))
         return scan.spread(*table.scan(scan.read))
@@ -77,6 +76,6 @@ class SnapshotReader:
 
     def _from_overlay(self, scan: Scan, overlay: TableOverlay) -> ZSet:
         if isinstance(scan, KeyLookup):
-            positions = overlay.lookup(key_values(scan, self.read))
-            return ZSet.inserts(scan.schema_, overlay.take(positions[positions >= 0]))
+            positions = rows_found(overlay.lookup(key_values(scan, self.read)))
+            return ZSet.inserts(scan.schema_, overlay.take(positions))
         return overlay.content()

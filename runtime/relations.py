@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from ..operators.batch import Int64Array
 from ..operators.consolidate import consolidate
 from ..operators.evaluate import evaluate
 from ..operators.node import EpochContext
@@ -63,6 +64,14 @@ def key_values(scan: KeyLookup, read: ReadContext) -> list[pa.Array]:
     if nulls.any():
         columns = [column.take(pa.array(np.flatnonzero(~nulls))) for column in columns]
     return columns
+
+
+def rows_found(positions: Int64Array) -> Int64Array:
+    """Where a lookup has found rows: each row once, for a list of keys may name one more than once."""
+    if len(positions) < 2:
+        return positions[positions >= 0]
+    places, first = np.unique(positions, return_index=True)
+    return positions[np.sort(first[places >= 0])]
 
 
 def relation_rows(

@@ -22,7 +22,7 @@ from ..storage.table import StateTable, TableSpec
 from ..storage.types import INT8, TEXT
 from .plans import Plans
 from .published import Published, refuse_stalled
-from .relations import ReadContext, key_values, relation_rows
+from .relations import ReadContext, key_values, relation_rows, rows_found
 from .sequences import Sequences
 from .source import Connectors
 
@@ -104,8 +104,7 @@ class State:
         if table is None:
             return relation_rows(scan, self.catalog, self.offsets, self.connectors, read)
         if isinstance(scan, KeyLookup):
-            positions = table.lookup(key_values(scan, read))
-            positions = positions[positions >= 0]
+            positions = rows_found(table.lookup(key_values(scan, read)))
             columns = table.take(positions, range(len(scan.schema_)))
             return ZSet(scan.schema_, tuple(columns), table.weights(positions))
         return scan.spread(*table.scan(scan.read))

@@ -124,11 +124,19 @@ class Transaction:
         overlays = {table: overlay.copy() for table, overlay in self.overlays.items()}
         self._savepoints.append(_Savepoint(name, self.catalog, len(self.definitions), overlays))
 
-    def release(self, name: str) -> None:
-        del self._savepoints[self._find(name) :]
+    @property
+    def depth(self) -> int:
+        """Savepoints there are."""
+        return len(self._savepoints)
 
-    def rollback_to(self, name: str) -> None:
-        """Back to the savepoint, which stays. Raises InvalidSavepoint."""
+    def release(self, name: str) -> int:
+        """Forgets the savepoint and those after it; how many are left. Raises InvalidSavepoint."""
+        position = self._find(name)
+        del self._savepoints[position:]
+        return position
+
+    def rollback_to(self, name: str) -> int:
+        """Back to the savepoint, which stays; how many there are before it. Raises InvalidSavepoint."""
         position = self._find(name)
         del self._savepoints[position + 1 :]
         saved = self._savepoints[position]
@@ -136,6 +144,7 @@ class Transaction:
         del self.definitions[saved.definitions :]
         self.overlays = {table: overlay.copy() for table, overlay in saved.overlays.items()}
         self._reading = None
+        return position
 
     def _find(self, name: str) -> int:
         for i in range(len(self._savepoints) - 1, -1, -1):

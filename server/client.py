@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..operators.functions.casts_text import text_values
 from ..operators.node import EpochContext
 from ..runtime.published import Published
 from ..runtime.reader import SnapshotReader
@@ -331,6 +332,7 @@ class Client:
             "schemas": ",".join(name for name in self.search_path if self.catalog.schema(name) is not None),
             "application_name": self.settings.show("application_name"),
             "standby": self.settings.show("in_hot_standby"),
+            **text_values(self.settings.text_settings()),
         }
 
     def check_cancelled(self) -> None:

@@ -33,6 +33,8 @@ class Cursor:
     at: int = field(default=0, kw_only=True)
     lasting: bool = field(default=False, kw_only=True)
     """Whether the transaction that declared it has committed: no other can undo it."""
+    depth: int = field(default=0, kw_only=True)
+    """Savepoints there were when it was declared: going back to one of them undoes it."""
 
     scroll = False
     """Whether it may go back."""
@@ -209,3 +211,15 @@ def forward_only() -> ObjectNotReady:
     return ObjectNotReady(
         "cursor can only scan forward", hint="Declare it with SCROLL option to enable backward scan."
     )
+
+
+def undo_cursors(cursors: dict[str, Cursor], depth: int) -> None:
+    """Closes those that were declared when there were more than `depth` savepoints."""
+    for name in [name for name, cursor in cursors.items() if cursor.depth > depth and not cursor.lasting]:
+        cursors.pop(name).close()
+
+
+def keep_cursors(cursors: dict[str, Cursor], depth: int) -> None:
+    """Only `depth` savepoints are left: cursors belong to those."""
+    for cursor in cursors.values():
+        cursor.depth = min(cursor.depth, depth)

@@ -31,6 +31,8 @@ from ..storage.types import TEXT, Type
 from .backend import Result, ResultColumn
 from .cost import may_last
 
+_INTEGERS = ("int2", "int4", "int8")
+
 
 @dataclass(frozen=True, slots=True)
 class PointRead:
@@ -147,7 +149,11 @@ def result_columns(query: Query) -> tuple[ResultColumn, ...]:
 
 
 def _uncast(key: Expr) -> Expr:
-    return key.arg if isinstance(key, Cast) else key
+    """The key without its cast, if that leaves every value as it is: a whole number to a wider type."""
+    if isinstance(key, Cast) and key.type.name in _INTEGERS:
+        narrower = _INTEGERS[: _INTEGERS.index(key.type.name)]
+        return key.arg if key.arg.type.name in narrower else key
+    return key
 
 
 def point_read(node: Node) -> PointRead | None:

@@ -162,6 +162,8 @@ def _copy_in(client: Client, statement: st.Copy, options: CopyOptions) -> Result
         raise FeatureNotSupported("COPY ... WHERE is not supported")
     positions = _positions(entry.name, entry.schema, [c.name for c in statement.columns])
     columns = tuple(ResultColumn(entry.schema[i].name, entry.schema[i].type) for i in positions)
+    if not columns:
+        raise FeatureNotSupported("COPY FROM without columns is not supported")
     incoming = TableCopy(client, entry, positions, columns, entry.name)
     return Result("COPY {rows}", columns=None, copy=CopyDirection.IN, copy_options=options, copy_in=incoming)
 

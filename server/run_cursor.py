@@ -33,7 +33,8 @@ def run_declare(
     outcome = run_select(client, query, values, alone)
 
     def declare(result: Result) -> Result:
-        client.cursors[statement.name] = _cursor(client, statement, result)
+        cursor = client.cursors[statement.name] = _cursor(client, statement, result)
+        cursor.depth = client.transaction.depth if client.transaction is not None else 0
         return Result("DECLARE CURSOR")
 
     return then(outcome, declare) if isinstance(outcome, Future) else declare(outcome)

@@ -76,7 +76,7 @@ def current_plan(client: Client, prepared: PreparedStatement) -> QueryPlan:
     Raises FeatureNotSupported when that changes the result's columns, as PostgreSQL does.
     """
     if prepared.plan_version != client.catalog.version or (client.transaction and client.transaction.dirty):
-        fresh = client.prepare_statement(prepared.statement, prepared.declared)
+        fresh = client.prepare_statement(prepared.statement, prepared.parameter_types)
         before = [(c.name, c.type) for c in prepared.columns or ()]
         after = [(c.name, c.type) for c in fresh.columns or ()]
         if before != after or fresh.parameter_types != prepared.parameter_types:

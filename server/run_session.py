@@ -19,7 +19,7 @@ from ..storage.errors import (
     InvalidStatementName,
     SyntaxFault,
 )
-from ..storage.types import TEXT
+from ..storage.types import TEXT, type_by_oid
 from .backend import Result, ResultColumn
 from .client import Client, PreparedStatement, describes, executes
 from .futures import then
@@ -114,7 +114,7 @@ def run_prepare(
     assert isinstance(statement, st.Prepare)
     if statement.name in client.statements:
         raise DuplicatePreparedStatement(f'prepared statement "{statement.name}" already exists')
-    types = tuple(type_.resolve() for type_ in statement.types)
+    types = tuple(type_by_oid(type_.resolve().oid) for type_ in statement.types)
     client.statements[statement.name] = client.prepare_statement(statement.statement, types)
     return Result("PREPARE")
 
@@ -140,9 +140,9 @@ def run_execute(
             f'wrong number of parameters for prepared statement "{statement.name}"',
             detail=f"Expected {len(wanted)} parameters but got {len(statement.arguments)}.",
         )
-    context = client.read_context().context
+    context, settings = client.read_context().context, client.text_settings
     arguments = [
-        evaluate(bind_constant(ast, type_, client.catalog, client.search_path), [], 1, context)
+        evaluate(bind_constant(ast, type_, client.catalog, client.search_path, settings), [], 1, context)
         for ast, type_ in zip(statement.arguments, wanted, strict=True)
     ]
     return client.execute(found, arguments, alone)

@@ -12,6 +12,7 @@ from ..sql import statements as st
 from ..storage.errors import ActiveTransaction, NoActiveTransaction, SqlError
 from .backend import Result
 from .client import Client, PreparedStatement, executes
+from .cursor import keep_cursors, undo_cursors
 from .futures import then
 
 
@@ -93,9 +94,12 @@ def run_rollback(
     if statement.to is not None:
         _need_block(client, "ROLLBACK TO SAVEPOINT")
         assert client.transaction is not None
-        client.transaction.rollback_to(statement.to)
+        before = client.parameters()
+        position = client.transaction.rollback_to(statement.to)
+        client.settings.rollback_to(position)
+        undo_cursors(client.cursors, position)
         client.failed = False
-        return Result("ROLLBACK")
+        return Result("ROLLBACK", parameters=_changed(client, before))
     notices = _outside_block(client, "ROLLBACK", statement.chain)
     result = _rolled_back(client, statement.chain, client.parameters())
     result.notices = notices
@@ -127,6 +131,7 @@ def run_savepoint(
     _need_block(client, "SAVEPOINT")
     assert client.transaction is not None
     client.transaction.savepoint(prepared.statement.name)
+    client.settings.savepoint()
     return Result("SAVEPOINT")
 
 
@@ -137,7 +142,9 @@ def run_release(
     assert isinstance(prepared.statement, st.Release)
     _need_block(client, "RELEASE SAVEPOINT")
     assert client.transaction is not None
-    client.transaction.release(prepared.statement.name)
+    position = client.transaction.release(prepared.statement.name)
+    del client.settings.at_savepoints[position:]
+    keep_cursors(client.cursors, position)
     return Result("RELEASE")
 
 

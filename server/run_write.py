@@ -64,7 +64,7 @@ def row_work(client: Client, plan: WritePlan, values: Sequence[pa.Array]) -> Row
 def current_write(client: Client, prepared: PreparedStatement) -> WritePlan:
     dirty = client.transaction is not None and client.transaction.dirty
     if prepared.plan_version != client.catalog.version or dirty:
-        fresh = client.prepare_statement(prepared.statement, prepared.declared)
+        fresh = client.prepare_statement(prepared.statement, prepared.parameter_types)
         if [c.type for c in fresh.columns or ()] != [c.type for c in prepared.columns or ()]:
             raise FeatureNotSupported("cached plan must not change result type")
         assert isinstance(fresh.plan, WritePlan)

@@ -249,6 +249,8 @@ class SessionSettings:
     startup: dict[str, str] = field(default_factory=dict)
     at_begin: dict[str, str] | None = None
     local_before: dict[str, str | None] = field(default_factory=dict)
+    at_savepoints: list[tuple[dict[str, str], dict[str, str | None]]] = field(default_factory=list)
+    """`values` and `local_before` at each savepoint there is."""
     _text: TextSettings | None = None
     _timeout_ms: int | None = None
     _idle_limits: IdleLimits | None = None
@@ -281,6 +283,8 @@ class SessionSettings:
         self._forget()
         if local:
             self.local_before.setdefault(key, self.values.get(key))
+        else:
+            self.local_before.pop(key, None)
         if value is None:
             self.values.pop(key, None)
         else:
@@ -303,6 +307,16 @@ class SessionSettings:
         self.at_begin = dict(self.values)
         self.local_before.clear()
 
+    def savepoint(self) -> None:
+        self.at_savepoints.append((dict(self.values), dict(self.local_before)))
+
+    def rollback_to(self, position: int) -> None:
+        """Undoes every SET since the savepoint at `position`, from 0."""
+        self._forget()
+        values, local_before = self.at_savepoints[position]
+        self.values, self.local_before = dict(values), dict(local_before)
+        del self.at_savepoints[position + 1 :]
+
     def end(self, committed: bool) -> None:
         """End of the transaction: undoes SET LOCAL, and on rollback every SET since `begin`."""
         self._forget()
@@ -316,6 +330,7 @@ class SessionSettings:
                     self.values[key] = value
         self.at_begin = None
         self.local_before.clear()
+        self.at_savepoints.clear()
 
     def reported(self) -> dict[str, str]:
         """The ParameterStatus set."""

@@ -121,6 +121,9 @@ def _set_returning(binder: ExpressionBinder, call: FunctionCall, args: tuple[Exp
     if binder.in_aggregate:
         words = "aggregate function calls cannot contain set-returning function calls"
         raise FeatureNotSupported(words, position=call.position, hint=MOVE_HINT)
+    if binder.in_window:
+        words = "window function calls cannot contain set-returning function calls"
+        raise FeatureNotSupported(words, position=call.position, hint=MOVE_HINT)
     if binder.in_conditional:
         words = f"set-returning functions are not allowed in {binder.in_conditional}"
         raise FeatureNotSupported(words, position=call.position, hint=MOVE_HINT)

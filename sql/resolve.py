@@ -211,7 +211,15 @@ def _by_known_type(args: Sequence[Type], candidates: list[_Candidate[F]]) -> lis
 
 def _targets(declared: Sequence[Type], args: Sequence[Type], position: int) -> tuple[Type, ...]:
     concrete = resolved(declared, args, position)
-    return tuple(_target(d, a) for d, a in zip(concrete, args, strict=True))
+    return tuple(
+        c if d.name in PSEUDO and _is_numeric(c) else _target(c, a)
+        for d, c, a in zip(declared, concrete, args, strict=True)
+    )
+
+
+def _is_numeric(type_: Type) -> bool:
+    """Whether values of the type lie in memory by their scale, so that all that meet need the same."""
+    return (type_.element or type_).name == "numeric"
 
 
 def _target(declared: Type, arg: Type) -> Type:

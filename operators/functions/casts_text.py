@@ -34,6 +34,16 @@ def text_settings(context: EpochContext) -> TextSettings:
     )
 
 
+def text_values(settings: TextSettings) -> dict[str, str]:
+    """Those settings, the time zone aside, as `EpochContext.session` has them."""
+    return {
+        "DateStyle": settings.date_style,
+        "IntervalStyle": settings.interval_style,
+        "bytea_output": settings.bytea_output,
+        "extra_float_digits": str(settings.extra_float_digits),
+    }
+
+
 def to_string(array: pa.Array, source: Type, target: Type, context: EpochContext, explicit: bool) -> pa.Array:
     """The text form of each value, cut or padded to the target's length."""
     if source.name == "bool":

@@ -8,6 +8,11 @@ whichever were added and taken away.
 from __future__ import annotations
 
 import json
+import sys
+
+# A numeric has up to 147,455 digits, a sum of 2^63 of them 19 more; Python refuses to read and write integers
+# of more than 4,300. There still is a limit: reading takes time in the square of the digits.
+sys.set_int_max_str_digits(150_000)
 
 Sums = dict[str, tuple[int, int]]
 """By display scale (or "NaN", "Infinity", "-Infinity"): (number of values, unscaled sum)."""

@@ -145,6 +145,7 @@ def _matches(symbol: str) -> Kernel:
 
 for _symbol in ("~", "!~", "~*", "!~*"):
     scalar(_symbol, (t.TEXT, t.TEXT), t.BOOL)(_matches(_symbol))
+    scalar(_symbol, (t.BPCHAR, t.TEXT), t.BOOL)(_matches(_symbol))
 
 
 # Regular expressions: functions.

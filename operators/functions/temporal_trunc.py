@@ -265,7 +265,13 @@ def _make_interval(
     return intervals.pack_one(years * 12 + months, weeks * 7 + days, micros)
 
 
-for _count in range(8):
+@scalar("make_interval", (), t.INTERVAL)
+def _no_interval(args: Sequence[pa.Array], length: int, context: EpochContext) -> pa.Array:
+    """An interval of its parts."""
+    return pa.array([_make_interval()] * length, pa.binary(16))
+
+
+for _count in range(1, 8):
     scalar("make_interval", (_I4, _I4, _I4, _I4, _I4, _I4, _F8)[:_count], t.INTERVAL)(
         each(_make_interval, pa.binary(16))
     )

@@ -26,11 +26,13 @@ from ...operators.filter import Filter
 from ...operators.node import EpochContext, Node, rewrite
 from ...sql.catalog import Catalog
 from ...storage.errors import QueryCanceled, SqlError
-from ...storage.types import BOOL, NAMED_OIDS
+from ...storage.types import BOOL, NAMED_OIDS, STRINGS, Type
 from ..rewriting import replace_expr, replace_node
 
 _SETTING_DEPENDENT = NAMED_OIDS | {"timestamptz"}
-"""Types whose text form depends on the session: casts from and to them are not constant."""
+"""Types whose values depend on the session: casts from and to them are not constant."""
+_SETTING_DEPENDENT_TEXT = frozenset({"date", "timestamp", "interval", "bytea", "float4", "float8"})
+"""Types whose text form depends on the session (DateStyle and its like), and they themselves do not."""
 
 
 _GROWING = frozenset({"repeat", "lpad", "rpad", "array_fill"})
@@ -98,6 +100,13 @@ def _foldable(expr: Expr) -> bool:
             part.function.volatility != "immutable" or part.function.name in _GROWING
         ):
             return False
-        if isinstance(part, Cast) and {part.type.name, part.arg.type.name} & _SETTING_DEPENDENT:
+        if isinstance(part, Cast) and _depends_on_settings(part.arg.type, part.type):
             return False
     return isinstance(expr, Call | Cast)
+
+
+def _depends_on_settings(source: Type, target: Type) -> bool:
+    names = {(type_.element or type_).name for type_ in (source, target)}
+    if names & _SETTING_DEPENDENT:
+        return True
+    return bool(names & _SETTING_DEPENDENT_TEXT) and bool({source.name, target.name} & STRINGS)
