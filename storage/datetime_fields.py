@@ -111,6 +111,9 @@ _RUN_WITH_OFFSET = re.compile(r"(?:\d{4}|\d{6})-\d\d")
 
 def _take_date(moment: Moment, value: str) -> None:
     if moment.has_date or (value[0].isalpha() and re.split(r"[-/.]", value)[0] not in MONTHS):
+        if not (moment.has_date or moment.time_only):
+            # A zone is looked for behind a date only: here it should have been one.
+            raise BadFormat
         _take_named_zone(moment, value)
         return
     if moment.time_only and _RUN_WITH_OFFSET.fullmatch(value):

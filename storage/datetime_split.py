@@ -40,11 +40,15 @@ _FIELDS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+TEXT_MAX = 150
+"""Characters that are read."""
 _NAME = re.compile(r"[-+/_.:a-z0-9]*", re.ASCII)
 
 
 def split_fields(text: str) -> list[tuple[str, str]]:
     """The (kind, text) fields: time, date, number, word, zone, special."""
+    if len(text) > TEXT_MAX:
+        raise BadFormat
     lowered, position = text.lower(), 0
     fields: list[tuple[str, str]] = []
     while position < len(lowered):

@@ -89,9 +89,13 @@ class _Span:
         return months, self.days, self.micros
 
 
+TEXT_MAX = 255
+"""Characters that are read."""
+
 _FIELDS = re.compile(
     r"""
-      (?P<time>[+-]?\ *\d*:\d+(?::\d*)?(?:\.\d*)?)
+      (?P<date>[+-]?\ *\d+-\d+-)
+    | (?P<time>[+-]?\ *\d*:\d+(?::\d*)?(?:\.\d*)?)
     | (?P<years>[+-]?\ *\d+-\d+)
     | (?P<number>[+-]?\ *(?:\d+(?:\.\d*)?|\.\d+))
     | (?P<word>[a-z]+)
@@ -106,7 +110,7 @@ def _split(text: str) -> list[tuple[str, str]]:
     lowered, position = text.lower(), 0
     while position < len(lowered):
         match = _FIELDS.match(lowered, position)
-        if match is None:
+        if match is None or match.lastgroup == "date":
             raise _BadFormat
         position = match.end()
         if match.lastgroup != "skip":
@@ -118,6 +122,8 @@ def _split(text: str) -> list[tuple[str, str]]:
 
 def parse(text: str, style: str = "postgres") -> tuple[int, int, int]:
     """(months, days, microseconds). Raises 22007, 22015."""
+    if len(text) > TEXT_MAX:
+        raise _unreadable(text)
     try:
         return _read_fields(text, style).result(text)
     except _BadFormat:
@@ -127,9 +133,13 @@ def parse(text: str, style: str = "postgres") -> tuple[int, int, int]:
     try:
         return _read_iso(text.strip()).result(text)
     except _BadFormat:
-        raise InvalidDatetime(f'invalid input syntax for type interval: "{text}"') from None
+        raise _unreadable(text) from None
     except _Overflow:
         raise IntervalOverflow(f'interval field value out of range: "{text}"') from None
+
+
+def _unreadable(text: str) -> InvalidDatetime:
+    return InvalidDatetime(f'invalid input syntax for type interval: "{text}"')
 
 
 def _read_fields(text: str, style: str) -> _Span:

@@ -53,6 +53,14 @@ SCRIPTS: dict[str, str] = {
         CREATE TABLE t (id date PRIMARY KEY, v time); EXECUTE ins(1, 7); SELECT * FROM t;
         DROP TABLE t; CREATE TABLE t (v int, id int PRIMARY KEY); EXECUTE ins(3, 4); EXECUTE sel(4)
     """,
+    "texts that are no dates, times or intervals": """
+        SELECT '2020-01-01'::interval; SELECT '1-2 3'::interval; SELECT '1-2-3'::interval;
+        SELECT repeat('9', 200000)::interval; SELECT repeat('9', 200000)::date;
+        SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::date; SELECT 'x/y'::timestamp;
+        SELECT '2020-01-01 Foo/Bar'::timestamptz; SELECT '12:00 Foo/Bar'::timestamp;
+        SELECT '2020-01-01 12:00 Europe/Berlin'::timestamp; SELECT 'Jan-8-1999'::date;
+        SELECT 'x/y'::time; SELECT '040506-08'::time
+    """,
     "modifiers of PREPARE's types": """
         PREPARE p (varchar(3), numeric(4, 1), char(2)) AS SELECT $1, $2, length($3);
         EXECUTE p('abcdef', 12345.678, 'abc')
