@@ -25,7 +25,7 @@ from .recovery import StoreOpener
 from .replay import follow
 from .rocks import RocksStore
 from .rowcode import RowCode
-from .store import Store, StoreUnreadable
+from .store import Store, StoreFailure, StoreUnreadable
 
 
 def check(
@@ -69,6 +69,8 @@ def _check_content(log: Path, state: Path, disk: Disk, open_store: StoreOpener) 
     for stretch in follow(watched(reader.read(None)), {}):
         truth.apply(stretch)
     findings = _check_end(reader, end)
+    if open_store is RocksStore and not state.exists():
+        return findings  # Opening would make one; recovery does.
     try:
         store = open_store(state, False)
     except StoreUnreadable as problem:
@@ -78,6 +80,11 @@ def _check_content(log: Path, state: Path, disk: Disk, open_store: StoreOpener) 
         ]
     try:
         return findings + _check_store(store, truth, reader, state)
+    except StoreFailure as problem:
+        return [
+            *findings,
+            f"the store in {state} is damaged ({problem.message}): remove it, it is made anew from the log",
+        ]
     finally:
         store.close()
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.storage import disk as disk_module
+from millpond.storage.check import check
 from millpond.storage.commit import Storage
 from millpond.storage.errors import DiskFull, StartupError
 from millpond.storage.memory import MemoryStore
@@ -390,7 +391,10 @@ def test_a_damaged_store_is_refused_and_never_read_in_part(tmp_path: Path) -> No
     with pytest.raises(StartupError, match="remove state/ in the data directory"):
         storage.table("t", KEYED)
     storage.close()
+    (finding,) = check(tmp_path)
+    assert "is damaged" in finding and "made anew from the log" in finding
     shutil.rmtree(tmp_path / "state")
+    assert check(tmp_path) == [] and not (tmp_path / "state").exists()
     storage = Storage.open(tmp_path)
     assert rows(storage.table("t", KEYED)) == dict(enumerate(names))
     storage.close()
