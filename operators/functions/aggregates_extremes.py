@@ -55,7 +55,7 @@ def _whole(last: bool) -> Callable[[Sequence[pa.Array], Int64, Int64, Types], pa
     return whole
 
 
-_RANKED = frozenset({"text", "varchar", "name", "char", "numeric", "uuid", "bytea", "bool"})
+_RANKED = frozenset({"text", "varchar", "name", "char", "numeric", "uuid", "bytea", "bool", "json"})
 
 
 def ranks(array: pa.Array, type_: Type) -> npt.NDArray[Any]:

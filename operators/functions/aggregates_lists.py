@@ -21,9 +21,8 @@ from ...storage.room import check_buffer, check_column, check_elements, refuse_b
 from ...storage.types import Type, array_of
 from .aggregates import AggregateFunction, Int64, Types, Whole, register
 from .aggregates_extremes import best_positions, edge_positions, ranks, take_or_null
-from .json_build import json_texts
+from .json_build import json_texts, key_texts
 from .registry import TypeRule
-from .text_join import output_text
 from .vector import values
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _json_agg(binary: bool) -> Whole:
 def _object_agg(binary: bool) -> Whole:
     def whole(args: Sequence[pa.Array], weights: Int64, offsets: Int64, types: Types) -> pa.Array:
         expanded, offsets = repeated(args, weights, offsets)
-        keys = output_text(expanded[0], types[0], _utc()).to_pylist()
+        keys = key_texts(expanded[0], types[0], _utc())
         if None in keys:
             raise _null_key(binary)
         texts = [v or "null" for v in json_texts(expanded[1], types[1], _utc(), binary)]

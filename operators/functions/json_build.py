@@ -49,6 +49,20 @@ def json_texts(array: pa.Array, type_: Type, context: EpochContext, binary: bool
     return [None if v is None else jsons.quote(v) for v in texts]
 
 
+def key_texts(array: pa.Array, type_: Type, context: EpochContext) -> list[str | None]:
+    """Each value as a member's name. Raises InvalidParameterValue for a type that cannot be one."""
+    name = type_.name
+    if type_.element is not None or name in ("json", "jsonb"):
+        words = "key value must be scalar, not array, composite, or json"
+        raise InvalidParameterValue(words, rows=np.arange(len(array)))
+    if name == "bool":
+        return json_texts(array, type_, context)
+    texts = output_text(array, type_, context).to_pylist()
+    if name in ("timestamp", "timestamptz"):
+        return [None if v is None else _iso(v, name) for v in texts]
+    return texts
+
+
 def _number(text: str, binary: bool) -> str:
     if text[-1] in "Ny":
         return f'"{text}"'
@@ -127,7 +141,7 @@ def _build_object(binary: bool) -> Kernel:
 
 
 def _keys(array: pa.Array, type_: Type, context: EpochContext, number: int, binary: bool) -> list[str]:
-    texts = output_text(array, type_, context).to_pylist()
+    texts = key_texts(array, type_, context)
     missing = [i for i, v in enumerate(texts) if v is None]
     if missing and not binary:
         raise NullNotAllowed("null value not allowed for object key", rows=np.array(missing))

@@ -61,6 +61,15 @@ SCRIPTS: dict[str, str] = {
         SELECT '2020-01-01 12:00 Europe/Berlin'::timestamp; SELECT 'Jan-8-1999'::date;
         SELECT 'x/y'::time; SELECT '040506-08'::time
     """,
+    "names of members of JSON objects": """
+        SELECT json_build_object(true, 1, 1.50, 2, '2024-02-29'::date, 3);
+        SELECT json_build_object('2024-02-29 12:34:56'::timestamp, 4);
+        SELECT jsonb_build_object('2024-02-29 12:34:56+00'::timestamptz, 1, '1 day'::interval, 2, false, 3);
+        SELECT json_object_agg(k, v) FROM (VALUES ('2024-02-29 12:34:56'::timestamp, 1)) AS x(k, v);
+        SELECT jsonb_object_agg(k, v) FROM (VALUES (true, 1), (false, 2)) AS x(k, v);
+        SELECT json_build_object(ARRAY[1], 1); SELECT jsonb_build_object('{}'::jsonb, 1);
+        SELECT jsonb_object_agg('[]'::json, 1); SELECT json_build_object(NULL, 1)
+    """,
     "modifiers of PREPARE's types": """
         PREPARE p (varchar(3), numeric(4, 1), char(2)) AS SELECT $1, $2, length($3);
         EXECUTE p('abcdef', 12345.678, 'abc')
