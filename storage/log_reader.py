@@ -206,10 +206,7 @@ class LogReader:
 
     def header(self, path: Path) -> SegmentHeader:
         """The header of a file. Raises LogDamaged, LogTruncated when the file is gone."""
-        try:
-            file = self._disk.open(path)
-        except FileNotFoundError:
-            raise LogTruncated(str(path)) from None
+        file = self._opened(path)
         try:
             header = decode_header(file.read_at(0, HEADER_BYTES).to_pybytes())
         finally:
@@ -218,11 +215,18 @@ class LogReader:
             raise LogDamaged(f"{path} does not begin with a valid header")
         return header
 
+    def _opened(self, path: Path) -> DiskFile:
+        """Raises LogTruncated when the file is gone: a checkpoint of the writer may take it at any moment."""
+        try:
+            return self._disk.open(path)
+        except FileNotFoundError:
+            raise LogTruncated(str(path)) from None
+
     def read_base(self, number: int) -> LogEpoch:
-        """The content of all stores as base `number` holds it. Raises LogDamaged."""
+        """The content of all stores as base `number` holds it. Raises LogDamaged, LogTruncated."""
         path = base_path(self.folder, number)
         header = self.header(path)
-        file = self._disk.open(path)
+        file = self._opened(path)
         try:
             scan = FrameScan(file, header.seed, HEADER_BYTES, file.size())
             frames: list[Frame] = []
@@ -247,7 +251,7 @@ class LogReader:
         path = segment_path(self.folder, number)
         header = self.header(path)
         limit, last = self._limit(inventory, number, until)
-        file = self._disk.open(path)
+        file = self._opened(path)
         try:
             size = file.size()
             scan = FrameScan(file, header.seed, start, size if limit is None else min(limit, size))

@@ -73,7 +73,7 @@ VIEWS = {
     "count(DISTINCT t) AS ct, count(DISTINCT i) AS ci FROM %s",
     "extremes": "SELECT b, min(t) AS lt, max(t) AS ht, min(z) AS lz, max(z) AS hz FROM %s GROUP BY b",
     "lists": "SELECT b, string_agg(left(t, 3), '|' ORDER BY id) AS ts, "
-    "array_agg(f ORDER BY id) AS fs FROM %s "
+    "array_agg(f + 0.0 ORDER BY id) AS fs FROM %s "
     "GROUP BY b",
     "rows": "SELECT id, f, n, t, i, a, j, z, s FROM %s WHERE b",
     "pairs": "SELECT x.id AS l, y.id AS r FROM %s x JOIN %s y ON x.f = y.f AND x.id < y.id",

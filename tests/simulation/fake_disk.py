@@ -218,7 +218,9 @@ class FakeDisk:
 
     def names(self, folder: Path) -> list[str]:
         self.alive()
-        inside = {path.relative_to(folder).parts[0] for path in self.names_cached if folder in path.parents}
+        # A copy: a checkpoint may be at work in another thread.
+        known = list(self.names_cached)
+        inside = {path.relative_to(folder).parts[0] for path in known if folder in path.parents}
         return sorted(inside)
 
     def create(self, path: Path) -> FakeFile:
@@ -281,9 +283,10 @@ class FakeDisk:
         return self.random.randbytes(16)
 
     def _named(self, path: Path) -> Inode:
-        if path not in self.names_cached:
+        inode = self.names_cached.get(path)
+        if inode is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        return self.names_cached[path]
+        return inode
 
     def _rename(self, path: Path, inode: Inode | None) -> None:
         _name(self.names_cached, path, inode)

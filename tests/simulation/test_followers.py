@@ -105,7 +105,8 @@ class Following(World):
             self.abandon_checkpoint(follower)
         promoted = follower.become(log)
         if not self.restless:
-            # The clock stands still, so that no checkpoint is begun but by `act`.
+            # The clock stands still, so that no checkpoint is begun but by `act`, not even the first.
+            promoted._checkpoints._begun_at = 0.0
             promoted._clock = promoted._checkpoints.clock = promoted._evictions.clock = lambda: 0.0
         assert promoted.epoch == self.acknowledged
         self.compare(promoted, promoted.epoch)
