@@ -15,6 +15,7 @@ from millpond.storage.errors import DiskFull, IoError, StartupError
 from millpond.storage.fence import Fenced, OutcomeUnknown
 from millpond.storage.log import Frame, FrameKind, LogDamaged, LogTruncated, Position
 from millpond.storage.log_files import FileLog
+from millpond.storage.log_format import SegmentHeader
 from millpond.storage.log_reader import LogReader, base_path, segment_path
 
 
@@ -481,3 +482,24 @@ def test_a_claim_counts_also_if_the_fence_was_removed(tmp_path: Path) -> None:
     with pytest.raises(Fenced):
         commit(old, b"three")
     commit(new, b"four")
+
+
+def test_files_that_go_while_they_are_opened_are_truncation(tmp_path: Path) -> None:
+    """A checkpoint of the writer takes segments and bases at any moment."""
+
+    class Slow(LogReader):
+        def header(self, path: Path) -> SegmentHeader:
+            found = super().header(path)
+            path.unlink()
+            return found
+
+    log = FileLog.open(tmp_path)
+    commit(log, b"one")
+    log.close()
+    with pytest.raises(LogTruncated):
+        content(Slow(tmp_path))
+    log = FileLog.open(tmp_path / "other")
+    commit(log, b"one")
+    log.write_base(log.begin_segment(), b"meta 1", [Frame("store", FrameKind.ROWS, b"one")])
+    with pytest.raises(LogTruncated):
+        content(Slow(tmp_path / "other"))
