@@ -78,6 +78,8 @@ class Mirror:
         """Rows that incomplete tables have read."""
         self.pause: Callable[[], None] = lambda: None
         """Called between two batches: whoever applies may let others go first."""
+        self.torn = False
+        """Whether a base is in the store in part only: its tables are as of no epoch then."""
         position, ahead = store.get(_POSITION), store.get(_AHEAD)
         self.position = None if position is None else Position.decode(position)
         self.ahead = None if ahead is None else Position.decode(ahead)
@@ -106,6 +108,7 @@ class Mirror:
 
     def apply(self, stretch: Stretch) -> None:
         """Brings the store to the end of the stretch, not yet durably. Raises OSError."""
+        self.torn = stretch.base
         self._store.write(self._opening(stretch))
         for change in stretch.changes.values():
             self._apply_change(change)
@@ -118,11 +121,13 @@ class Mirror:
         self.specs = _specs_after(self.specs, stretch)
         self.position = self.ahead = stretch.position
         self.offsets = stretch.meta
+        self.torn = False
 
     def take_in(self, stretch: Stretch, file: Path | None) -> None:
         """As `apply`, of a stretch whose rows are in a file (`stretch_files.py`), if there are any."""
         assert isinstance(self._store, TakesFiles)
         opening = self._opening(stretch)
+        self.torn = stretch.base
         self._store.write(opening)
         if file is not None:
             if opening.ranges:

@@ -371,10 +371,16 @@ class Follower:
     def become(self, log: Log) -> Storage:
         """The storage this follower's tables belong to from now on; the follower is of no more use.
 
-        A checkpoint that is running is abandoned: clients wait for the first commit.
+        A checkpoint that is running is abandoned: clients wait for the first commit. Of a base that is in
+        the store in part the rest comes first, though: tables that nobody has opened are read there. Raises
+        what keeps the store from that.
         """
         self._checkpointer.abandon()
         self._settle()
+        if self._mirror.torn:
+            self._checkpointer.run(self.position, None)
+            if self._checkpointer.error is not None:
+                raise self._checkpointer.error
         for name in list(self._held):
             if self._held[name]:
                 self.table(name, self._specs[name].table_spec())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.storage import standby
-from millpond.storage.commit import Storage
+from millpond.storage.commit import Storage, StorageLimits
 from millpond.storage.disk import REAL
 from millpond.storage.errors import IoError
 from millpond.storage.log import LogEpoch
@@ -90,3 +90,42 @@ def test_a_takeover_that_fails_leaves_the_log_to_others(
     again = REAL.lock(tmp_path / "log" / "LOCK")
     assert again is not None
     again.release()
+
+
+def test_a_base_that_is_in_the_store_in_part_is_completed_first(tmp_path: Path) -> None:
+    """Tables that nobody has opened are read from the store later."""
+    limits = StorageLimits(compact_bytes=0, checkpoint_s=1e9)
+    primary = Storage.open(tmp_path / "primary", tmp_path / "log", limits=limits)
+    for name in ("a", "b", "c"):
+        write(primary, name, 0)
+    follower = Follower.open(tmp_path / "own", tmp_path / "log")
+    _ = follower.table("a", SPEC)
+    checkpointer = follower._checkpointer
+    checkpointer.run(follower.position, None)
+    write(primary, "a", 1)
+    _ = follower.catch_up()
+    primary.checkpoint(wait=True)
+    write(primary, "a", 2)
+    primary.close()
+
+    steps = 0
+    while not follower._mirror.torn:
+        steps += 1
+        left = steps
+
+        def abandon() -> None:
+            nonlocal left
+            left -= 1
+            checkpointer._abandoned = not left
+
+        checkpointer.pause_with(abandon)
+        checkpointer.run(follower.position, None)
+        assert checkpointer.error is not None, "there was no step in the middle of the base"
+    checkpointer.pause_with(lambda: None)
+    lock = REAL.lock(tmp_path / "log" / "LOCK")
+    assert lock is not None
+    log, _ = follower.take_over(lock)
+    storage = follower.become(log)
+    found = {name: storage.table(name, SPEC).scan()[0][0].to_pylist() for name in ("a", "b", "c")}
+    assert found == {"a": [0, 1, 2], "b": [0], "c": [0]}
+    storage.close()
